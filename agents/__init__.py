@@ -1,0 +1,1 @@
+"""Thin Faust agents around the pure stages: decode, call one function, send, count."""

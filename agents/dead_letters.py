@@ -1,0 +1,49 @@
+"""Dead letters: what cannot be processed goes to `<topic>.dlq` as it came, with headers that say why."""
+
+from typing import Any
+
+import structlog
+
+from agents.metrics import RECORDS
+from agents.outbox import Outbox
+from pipeline.records import DeadLetter
+from pipeline.times import from_millis
+
+log = structlog.get_logger()
+
+
+async def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> None:
+    """Send a message that `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
+    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    letter = DeadLetter(
+        stage=stage,
+        error=reason,
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        received_at=from_millis(round(message.timestamp * 1000)),
+    )
+    headers = [
+        *((name, value) for name, value in _pairs(message.headers) if not name.startswith("newsburst-")),
+        *((f"newsburst-{field.replace('_', '-')}", text.encode()) for field, text in _texts(letter)),
+    ]
+    await outbox.send(f"{message.topic}.dlq", message.key, message.value, None, headers)
+    RECORDS.labels(stage, "dead").inc()
+    log.warning("dead letter", **dict(_texts(letter)))
+
+
+def _texts(letter: DeadLetter) -> list[tuple[str, str]]:
+    return [
+        ("stage", letter.stage),
+        ("error", letter.error),
+        ("topic", letter.topic),
+        ("partition", str(letter.partition)),
+        ("offset", str(letter.offset)),
+        ("received_at", letter.received_at.isoformat()),
+    ]
+
+
+def _pairs(headers: Any) -> list[tuple[str, bytes]]:
+    if not headers:
+        return []
+    return list(headers.items() if hasattr(headers, "items") else headers)

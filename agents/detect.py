@@ -1,0 +1,46 @@
+"""The detect agent: `assignments` to `events`, on the table `detection`."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import faust
+
+from agents.batches import batches
+from agents.dead_letters import bury
+from agents.metrics import RECORDS, UPDATE_SECONDS
+from agents.outbox import Outbox
+from agents.tables import detection
+from pipeline.config import Settings
+from pipeline.records import Assignment, InvalidRecord, decode, encode
+from pipeline.stages.detect import detect
+
+STAGE = "detect"
+
+
+def declare(app: faust.App, settings: Settings) -> None:
+    """Add the agent and its table to the app."""
+    topic = settings.topic("events")
+    table = detection(app, settings)
+
+    @app.agent(app.topic(settings.topic("assignments"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    async def agent(stream: Any) -> None:
+        outbox = Outbox(app)
+        async for events in batches(app, stream):
+            for event in events:
+                message, partition = event.message, event.message.partition
+                try:
+                    assignment = decode(message.value, Assignment)
+                except InvalidRecord as error:
+                    await bury(outbox, STAGE, message, error)
+                    continue
+                outcome = detect(table.edition(partition, assignment.story.edition), assignment)
+                if outcome is None:
+                    RECORDS.labels(STAGE, "repeated").inc()
+                    continue
+                await table.put(outbox, partition, assignment.story.id, outcome.row)
+                for update in outcome.row.updates:
+                    await outbox.send(topic, update.event_id.encode(), encode(update), partition)
+                    UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
+                table.drop(partition, outcome.dropped)
+                RECORDS.labels(STAGE, "done").inc()
+            await table.settle(outbox)

@@ -1,0 +1,48 @@
+"""Corrections to Faust 0.15.3, each with its cause. `correct_faust` applies them; tests show that they are needed.
+
+1. Lost and repeated records around table recovery. `Consumer._wait_next_records` sets the event `not_waiting_next_records`
+   before it fetches, where it must clear it. So `wait_for_stopped_flow` returns while a fetch is in flight; recovery then seeks,
+   and what the fetch brings afterwards is taken for records after the seek: some are skipped, some come twice.
+2. The same at the end of recovery: Faust seeks to the committed offsets without stopping the flow first.
+3. Producer retries can reorder records. Faust asks for an idempotent producer in exactly-once mode only; the changelog must
+   be a prefix of what was decided, in order, whatever is retried.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import faust
+from faust.transport.consumer import Consumer
+from faust.transport.drivers.aiokafka import Producer
+
+
+def correct_faust(app: faust.App) -> None:
+    """Apply all corrections, to Faust's classes and to this app. Applying them again changes nothing."""
+    Consumer._wait_next_records = _wait_next_records  # noqa: SLF001 - the method to correct
+    Producer._settings_extra = _settings_extra  # noqa: SLF001 - the method to correct
+
+    @app.on_rebalance_complete.connect(weak=False)  # type: ignore[untyped-decorator]
+    async def stop_flow_before_seek(app: faust.App, **_: Any) -> None:
+        app.consumer.stop_flow()
+        await app.consumer.wait_for_stopped_flow()
+
+
+async def _wait_next_records(self: Any, timeout: float) -> tuple[Mapping[Any, Any], Any]:
+    """Fetch the next records of the active partitions; `not_waiting_next_records` is clear while the fetch is in flight."""
+    if not self.flow_active:
+        await self.wait(self.can_resume_flow)
+    self.not_waiting_next_records.clear()
+    try:
+        if self.app.client_only:
+            return await self._getmany(active_partitions=None, timeout=timeout), None
+        active_partitions = self._get_active_partitions()
+        if not active_partitions:
+            await self.sleep(1)
+            return {}, active_partitions
+        return await self._getmany(active_partitions=active_partitions, timeout=timeout), active_partitions
+    finally:
+        self.not_waiting_next_records.set()
+
+
+def _settings_extra(_: Any) -> Mapping[str, Any]:
+    return {"acks": "all", "enable_idempotence": True}

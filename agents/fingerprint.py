@@ -1,0 +1,34 @@
+"""The fingerprint agent: `normalised` to `fingerprints`, keyed by edition, so that one worker owns all of an edition."""
+
+from typing import Any
+
+import faust
+
+from agents.batches import batches
+from agents.dead_letters import bury
+from agents.metrics import RECORDS
+from agents.outbox import Outbox
+from pipeline.config import Settings
+from pipeline.records import NormalisedStory, decode, encode
+from pipeline.stages.fingerprint import fingerprint
+
+STAGE = "fingerprint"
+
+
+def declare(app: faust.App, settings: Settings) -> None:
+    """Add the agent to the app."""
+    topic = settings.topic("fingerprints")
+
+    @app.agent(app.topic(settings.topic("normalised"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    async def agent(stream: Any) -> None:
+        outbox = Outbox(app)
+        async for events in batches(app, stream):
+            for event in events:
+                try:
+                    record = fingerprint(decode(event.message.value, NormalisedStory))
+                except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
+                    await bury(outbox, STAGE, event.message, error)
+                    continue
+                await outbox.send(topic, record.story.edition.encode(), encode(record))
+                RECORDS.labels(STAGE, "done").inc()
+            await outbox.settle()

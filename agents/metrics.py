@@ -1,0 +1,12 @@
+"""What the worker counts, for Prometheus: each record once a stage, with what became of it."""
+
+from prometheus_client import Counter, Histogram
+
+RECORDS = Counter("newsburst_records_total", "Records that a stage has dealt with.", ["stage", "outcome"])
+"""Outcomes: done, repeated (known already), late (done, but older than the look-back), dead (in the dead letters)."""
+
+UPDATE_SECONDS = Histogram(
+    "newsburst_update_seconds",
+    "From the broker taking in a story to the event update it caused.",
+    buckets=(0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300),
+)

@@ -1,0 +1,37 @@
+"""The normalise agent: `stories` to `normalised`, each story to the partition it came from, so that order is kept."""
+
+from typing import Any
+
+import faust
+
+from agents.batches import batches
+from agents.dead_letters import bury
+from agents.metrics import RECORDS
+from agents.outbox import Outbox
+from pipeline.config import Settings
+from pipeline.records import Story, decode, encode
+from pipeline.stages.normalise import normalise
+from pipeline.times import from_millis
+
+STAGE = "normalise"
+
+
+def declare(app: faust.App, settings: Settings) -> None:
+    """Add the agent to the app."""
+    topic = settings.topic("normalised")
+
+    @app.agent(app.topic(settings.topic("stories"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    async def agent(stream: Any) -> None:
+        outbox = Outbox(app)
+        async for events in batches(app, stream):
+            for event in events:
+                message = event.message
+                try:
+                    story = decode(message.value, Story)
+                    normalised = normalise(story, from_millis(round(message.timestamp * 1000)), settings.language)
+                except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
+                    await bury(outbox, STAGE, message, error)
+                    continue
+                await outbox.send(topic, normalised.id.encode(), encode(normalised), message.partition)
+                RECORDS.labels(STAGE, "done").inc()
+            await outbox.settle()

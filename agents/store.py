@@ -1,0 +1,44 @@
+"""The store agent: `assignments`, `clusters` and `events` to Postgres, a batch a transaction."""
+
+import asyncio
+from typing import Any
+
+import faust
+
+from agents.batches import batches
+from agents.dead_letters import bury
+from agents.metrics import RECORDS
+from agents.outbox import Outbox
+from pipeline.config import Settings
+from pipeline.records import Assignment, Cluster, EventUpdate, InvalidRecord, Record, decode
+from pipeline.storage.write import Writer
+
+STAGE = "store"
+SIZE = 1_000
+
+
+def declare(app: faust.App, settings: Settings) -> None:
+    """Add the agent to the app."""
+    kinds: dict[str, type[Record]] = {
+        settings.topic("assignments"): Assignment,
+        settings.topic("clusters"): Cluster,
+        settings.topic("events"): EventUpdate,
+    }
+
+    @app.agent(app.topic(*kinds, **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    async def agent(stream: Any) -> None:
+        outbox = Outbox(app)
+        writer = Writer(settings.postgres)
+        async for events in batches(app, stream, SIZE):
+            records: list[Record] = []
+            for event in events:
+                message = event.message
+                if message.value is None and kinds[message.topic] is Cluster:
+                    continue  # the tombstone of a dropped cluster: Postgres keeps it
+                try:
+                    records.append(decode(message.value, kinds[message.topic]))
+                except InvalidRecord as error:
+                    await bury(outbox, STAGE, message, error)
+            await asyncio.to_thread(writer.write, records)
+            await outbox.settle()
+            RECORDS.labels(STAGE, "done").inc(len(records))

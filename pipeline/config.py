@@ -1,0 +1,92 @@
+"""All settings, in one place: environment variables `NEWSBURST_...`, else running embedded services, else defaults."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from pipeline.stages.cluster import ClusterRule
+from pipeline.stages.detect import DetectRule
+from pipeline.times import HOUR
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be; the message names the variable, its value and what is allowed."""
+
+
+class Settings(BaseSettings):
+    """What can be set, each by the environment variable `NEWSBURST_` and its name."""
+
+    model_config = SettingsConfigDict(env_prefix="NEWSBURST_", frozen=True, extra="ignore")
+
+    kafka: Annotated[str, Field(description="Kafka bootstrap servers, host:port, separated by commas.")] = (
+        "127.0.0.1:9092"
+    )
+    postgres: Annotated[str, Field(description="Postgres URI.")] = "postgresql://127.0.0.1:5432/newsburst"
+    data: Annotated[Path, Field(description="Folder of the embedded services.")] = Path(".newsburst")
+    topic_prefix: Annotated[
+        str, Field(description="First part of every topic name and of the consumer group.", pattern=r"^[A-Za-z0-9._-]+$")
+    ] = "newsburst"
+    partitions: Annotated[int, Field(description="Partitions of the topics that `topics create` makes.", ge=1)] = 4
+    replication: Annotated[int, Field(description="Replicas of those topics.", ge=1)] = 1
+    language: Annotated[str, Field(description="Language of stories that do not name theirs.")] = "en"
+    threshold: Annotated[int, Field(description="An event is more stories than this within the window.", ge=1)] = 15
+    window_hours: Annotated[float, Field(description="Length of the window.", gt=0)] = 4.0
+    min_publishers: Annotated[int, Field(description="Publishers that an event needs in its window.", ge=1)] = 10
+    look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0)] = 96.0
+    metrics_port: Annotated[int, Field(description="Port of the worker's Prometheus metrics; 0: none.", ge=0)] = 0
+    log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, value: str) -> str:
+        if value.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return value.upper()
+
+    def topic(self, name: str) -> str:
+        """The full name of a topic."""
+        return f"{self.topic_prefix}.{name}"
+
+    def cluster_rule(self) -> ClusterRule:
+        """The rule of the cluster stage."""
+        return ClusterRule(look_back=round(self.look_back_hours * HOUR))
+
+    def detect_rule(self) -> DetectRule:
+        """The rule of the detect stage."""
+        return DetectRule(
+            threshold=self.threshold,
+            window=round(self.window_hours * HOUR),
+            min_publishers=self.min_publishers,
+            look_back=round(self.look_back_hours * HOUR),
+        )
+
+    def environment(self) -> dict[str, str]:
+        """These settings as environment variables, for a process of ours."""
+        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in self.model_dump().items()}
+
+
+def load() -> Settings:
+    """The settings of this process. Raises SettingsError."""
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = str(wrong["loc"][0]).upper()
+        raise SettingsError(f"NEWSBURST_{name}={wrong['input']!r}: {wrong['msg']}.") from None
+    missing = {"kafka", "postgres"} - settings.model_fields_set
+    running = running_services(settings.data)
+    return settings.model_copy(update={name: running[name] for name in missing if name in running})
+
+
+def running_services(data: Path) -> dict[str, str]:
+    """The addresses of the embedded services that run on this folder (`kafka`, `postgres`, `pid`); empty if none do."""
+    try:
+        services: dict[str, str] = json.loads((data / "services.json").read_text(encoding="utf-8"))
+        os.kill(int(services["pid"]), 0)
+    except (OSError, ValueError, KeyError):
+        return {}
+    return services

@@ -1,0 +1,1 @@
+"""Real Kafka and real Postgres from packages, without Docker and without Java installed (extra `embedded`)."""

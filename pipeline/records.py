@@ -1,0 +1,203 @@
+"""The records on the topics, in the order of a story's path.
+
+Each is a frozen struct that is JSON on the wire: RFC 3339 times in UTC, unknown fields ignored, new fields always
+optional. `schemas/` holds the JSON Schema of each, written from these classes (`newsburst topics schemas`).
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+MAX_ID = 512
+MAX_URL = 4_096
+MAX_TITLE = 2_000
+MAX_PUBLISHER = 500
+MAX_BODY = 200_000
+"""Longest field values in characters; a story beyond one goes to the dead letters."""
+
+Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
+Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL)]
+Time = Annotated[datetime, Meta(tz=True)]
+Language = Annotated[str, Meta(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What all records share: they are immutable and built by field name."""
+
+
+class Story(Record, frozen=True, kw_only=True):
+    """A crawled story as people produce it to the topic `stories`."""
+
+    url: Url
+    title: Annotated[str, Meta(min_length=1, max_length=MAX_TITLE)]
+    publisher: Annotated[str, Meta(max_length=MAX_PUBLISHER, description="If empty, the host of the URL.")]
+    crawled_at: Annotated[Time, Meta(description="When the crawler saw the story: the event time of all that follows.")]
+    id: Annotated[Id | None, Meta(description="Names the story for good; if missing, the hash of the canonical URL.")] = None
+    body: Annotated[str, Meta(max_length=MAX_BODY)] | None = None
+    language: Language | None = None
+    published_at: Time | None = None
+
+
+class NormalisedStory(Record, frozen=True, kw_only=True):
+    """A story made comparable: clean text, canonical URL, and the tokens that matching works on."""
+
+    id: Id
+    edition: Annotated[str, Meta(description="The stream this story is clustered in: its language.")]
+    url: str
+    title: str
+    publisher: str
+    language: str
+    crawled_at: Annotated[Time, Meta(description="Event time; never after `received_at`.")]
+    received_at: Annotated[Time, Meta(description="When the broker took the story in.")]
+    tokens: Annotated[list[str], Meta(description="Stems of the headline's content words, in reading order, repeats kept.")]
+    marked: Annotated[list[str], Meta(description="Those tokens that the headline writes with a capital or a digit first.")]
+    published_at: Time | None = None
+
+
+class Fingerprint(Record, frozen=True, kw_only=True):
+    """A story with the two sketches of its tokens, by which similar stories are found."""
+
+    story: NormalisedStory
+    signature: Annotated[bytes, Meta(description="MinHash: 120 little-endian unsigned 32-bit integers, base64.")]
+    simhash: Annotated[str, Meta(description="SimHash: 64 bits as 16 hexadecimal digits.", pattern="^[0-9a-f]{16}$")]
+
+
+class Similar(Record, frozen=True, kw_only=True):
+    """A story found similar to another."""
+
+    story_id: Id
+    score: Annotated[float, Meta(description="Jaccard similarity of the two token sets, 0 to 1.")]
+
+
+class Assignment(Record, frozen=True, kw_only=True):
+    """The cluster a story was put in, and why: all that is needed to build the clustering anew."""
+
+    story: NormalisedStory
+    simhash: str
+    position: Annotated[int, Meta(description="Offset of the story's record on `fingerprints`: later is larger.")]
+    cluster_id: Id
+    merged: Annotated[list[str], Meta(description="Clusters that this story showed to be one with `cluster_id`.")]
+    weights: Annotated[dict[str, int], Meta(description="TF-IDF vector of the tokens; 65536 is a length of one.")]
+    similar: Annotated[list[Similar], Meta(description="The most similar stories of the look-back, best first.")]
+    duplicate_of: Annotated[str | None, Meta(description="The first story that this one is a near-duplicate of.")] = None
+    late: Annotated[bool, Meta(description="It came later than the look-back allows to match it.")] = False
+
+
+class Cluster(Record, frozen=True, kw_only=True):
+    """The latest state of a cluster. When `merged_into` is set, its stories are counted there."""
+
+    id: Id
+    edition: str
+    position: Annotated[int, Meta(description="Position of the story that brought this state: later is larger.")]
+    stories: int
+    publishers: int
+    headline: Annotated[str | None, Meta(description="Headline of its first story.")] = None
+    first_seen: Time | None = None
+    last_seen: Time | None = None
+    merged_into: str | None = None
+
+
+class Rule(Record, frozen=True, kw_only=True):
+    """What makes a cluster a breaking event: more than `threshold` stories within `window_seconds`."""
+
+    threshold: int
+    window_seconds: int
+    min_publishers: int
+
+
+class EventStory(Record, frozen=True, kw_only=True):
+    """A story as evidence of an event."""
+
+    id: Id
+    title: str
+    publisher: str
+    url: str
+    crawled_at: Time
+
+
+class EventUpdate(Record, frozen=True, kw_only=True):
+    """What is known of a breaking event at one moment, with the stories that show it."""
+
+    event_id: Id
+    sequence: Annotated[int, Meta(description="1 for the alert, then one more with each update.", ge=1)]
+    state: Literal["started", "updated", "ended"]
+    cluster_id: Id
+    edition: str
+    position: Annotated[int, Meta(description="Position of the story that caused this update.")]
+    at: Annotated[Time, Meta(description="Stream time of this update.")]
+    rule: Rule
+    headline: Annotated[str, Meta(description="Headline of the most central story of the window.")]
+    stories_in_window: int
+    publishers_in_window: int
+    copies_in_window: Annotated[int, Meta(description="How many of them are near-duplicates of another story.")]
+    stories_total: int
+    window_start: Time
+    window_end: Time
+    first_seen: Time
+    last_seen: Time
+    caused_by: Annotated[str, Meta(description="Id of the story that caused this update.")]
+    caused_by_received_at: Annotated[Time, Meta(description="When the broker took that story in.")]
+    stories: Annotated[list[EventStory], Meta(description="Evidence: the first story, then the most central ones; 50 at most.")]
+    merged_into: Annotated[str | None, Meta(description="The event that goes on for this one, when two proved one.")] = None
+
+
+class EventMark(Record, frozen=True, kw_only=True):
+    """Where a cluster's event stands, as its newest row remembers it."""
+
+    event_id: Id
+    sequence: int
+    active: bool
+    started_at: Time
+    reported: Annotated[int, Meta(description="Stories in the cluster when the last update was made.")]
+
+
+class Detection(Record, frozen=True, kw_only=True):
+    """Row of the detect stage's table: a story counted, and what was said because of it."""
+
+    assignment: Assignment
+    updates: list[EventUpdate]
+    mark: EventMark | None = None
+
+
+class DeadLetter(Record, frozen=True, kw_only=True):
+    """The headers of a message that could not be processed; its key and value are the original bytes."""
+
+    stage: str
+    error: str
+    topic: str
+    partition: int
+    offset: int
+    received_at: Time
+
+
+R = TypeVar("R", bound=Record)
+
+
+class InvalidRecord(ValueError):
+    """Bytes that are not the record they should be; the message says what is wrong in words for people."""
+
+
+def encode(record: Record) -> bytes:
+    """The record as JSON in UTF-8."""
+    return msgspec.json.encode(record)
+
+
+def decode(value: bytes | None, kind: type[R]) -> R:
+    """The record of class `kind` that `value` holds as JSON.
+
+    Raises InvalidRecord, whose message names the field and what it should be.
+    """
+    if not value:
+        raise InvalidRecord(f"The message is empty; it should be a {kind.__name__} as a JSON object.")
+    try:
+        return msgspec.json.decode(value, type=kind)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at ")
+        field = where.strip("`").removeprefix("$").lstrip(".") or "the message"
+        raise InvalidRecord(f"Wrong {kind.__name__}: {field}: {what}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidRecord(f"Not JSON in UTF-8: {error}.") from None
+    except RecursionError:
+        raise InvalidRecord("Not readable: the JSON is nested too deeply.") from None

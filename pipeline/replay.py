@@ -1,0 +1,53 @@
+"""Replay: the same pure stages without Kafka, story after story.
+
+For equal order it gives what the agents give, so it is the engine of evaluation and the measure of the reliability tests.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipeline.languages.background import background
+from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story
+from pipeline.stages import cluster, detect
+from pipeline.stages.cluster import ClusterRule
+from pipeline.stages.detect import DetectRule
+from pipeline.stages.fingerprint import fingerprint
+from pipeline.stages.normalise import normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one story brought."""
+
+    assignment: Assignment
+    clusters: list[Cluster]
+    updates: list[EventUpdate]
+
+
+def replay(
+    fingerprints: Iterable[tuple[int, Fingerprint]],
+    cluster_rule: ClusterRule | None = None,
+    detect_rule: DetectRule | None = None,
+) -> Iterator[Step]:
+    """Cluster and detect over (position, fingerprint) in log order; repeated stories bring no step."""
+    clusterings: dict[str, cluster.Edition] = {}
+    detections: dict[str, detect.Edition] = {}
+    for position, record in fingerprints:
+        edition = record.story.edition
+        if edition not in clusterings:
+            clusterings[edition] = cluster.Edition(background(edition), cluster_rule)
+            detections[edition] = detect.Edition(detect_rule)
+        clustered = cluster.cluster(clusterings[edition], record, position)
+        if clustered is None:
+            continue
+        detected = detect.detect(detections[edition], clustered.assignment)
+        yield Step(clustered.assignment, clustered.clusters, detected.row.updates if detected else [])
+
+
+def fingerprints(
+    stories: Iterable[Story], received_at: datetime, default_language: str = "en"
+) -> Iterator[tuple[int, Fingerprint]]:
+    """Normalise and fingerprint stories; their positions are their numbers from 0. Raises InvalidRecord."""
+    for position, story in enumerate(stories):
+        yield position, fingerprint(normalise(story, received_at, default_language))

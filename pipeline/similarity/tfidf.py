@@ -1,0 +1,34 @@
+"""TF-IDF vectors in whole numbers.
+
+A weight is a multiple of 1 / UNIT. Sums of whole numbers do not depend on the order of their parts, so that a centroid
+built anew from its members equals the one that grew with them, to the last bit.
+"""
+
+import math
+from collections.abc import Mapping
+
+UNIT = 65_536
+"""The fixed-point length of a vector of length one."""
+
+
+def inverse_document_frequency(documents: int, holding: int) -> float:
+    """How much a token tells that `holding` of `documents` documents hold: `ln((documents + 2) / (holding + 1/2))`."""
+    return math.log((documents + 2) / (holding + 0.5))
+
+
+def unit_vector(counts: Mapping[str, int], idf: Mapping[str, float]) -> dict[str, int]:
+    """The vector of a text with these token counts, `(1 + ln count) * idf` each, scaled to length UNIT and rounded.
+
+    No weight is less than 1; the empty text has the empty vector.
+    """
+    raw = {token: (1.0 + math.log(count)) * idf[token] for token, count in counts.items()}
+    length = math.sqrt(math.fsum(weight * weight for weight in raw.values()))
+    return {token: max(1, round(UNIT * weight / length)) for token, weight in raw.items()}
+
+
+def dot(left: Mapping[str, int], right: Mapping[str, int]) -> int:
+    """The exact inner product of two fixed-point vectors, in units of 1 / UNIT**2."""
+    if len(left) > len(right):
+        left, right = right, left
+    get = right.get
+    return sum(weight * get(token, 0) for token, weight in left.items())

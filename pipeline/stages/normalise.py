@@ -1,0 +1,127 @@
+"""Normalise: a crawled story becomes clean text, a canonical URL, and tokens that can be compared."""
+
+import html
+import re
+import unicodedata
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pipeline.languages.words import stemmer, stop_words
+from pipeline.records import InvalidRecord, NormalisedStory, Story
+from pipeline.times import from_micros, to_micros
+
+EARLIEST_YEAR = 1990
+"""Before the first news on the web: an earlier `crawled_at` is a broken clock (1970) or a wrong field."""
+CLOCK_TOLERANCE = timedelta(days=1)
+"""How far ahead of the broker's clock a crawler's may be; up to there its stories are taken at the broker's time."""
+
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_TRACKING = re.compile(r"utm_.*|fbclid|gclid|dclid|msclkid|yclid|mc_[ce]id|igshid|ocid|cmpid|ns_.*", re.IGNORECASE)
+
+
+def normalise(story: Story, received_at: datetime, default_language: str = "en") -> NormalisedStory:
+    """The story in comparable form; `received_at` is when the broker (or the reader of a file) took it in.
+
+    Raises InvalidRecord for a URL that is not of the web, a date that cannot be, and a title without text.
+    """
+    title = clean_text(story.title)
+    if not title:
+        raise InvalidRecord(f"Wrong Story: title: {story.title!r} holds no text.")
+    url = canonical_url(story.url)
+    publisher = clean_text(story.publisher) or urlsplit(url).netloc
+    language = (story.language or default_language).lower().replace("_", "-")
+    edition = language.partition("-")[0]
+    headline = cut_publisher(title, publisher)
+    tokens, marked = tokenise(headline, edition)
+    return NormalisedStory(
+        id=story.id or story_id(url),
+        edition=edition,
+        url=url,
+        title=headline,
+        publisher=publisher,
+        language=language,
+        crawled_at=event_time(story.crawled_at, received_at),
+        received_at=received_at,
+        published_at=story.published_at,
+        tokens=tokens,
+        marked=marked,
+    )
+
+
+def story_id(url: str) -> str:
+    """The id of a story that came without one: 128 bits of the BLAKE2b hash of its canonical URL."""
+    return blake2b(url.encode(), digest_size=16).hexdigest()
+
+
+def event_time(crawled_at: datetime, received_at: datetime) -> datetime:
+    """`crawled_at`, but never after `received_at`. Raises InvalidRecord if it cannot be true."""
+    if crawled_at.year < EARLIEST_YEAR:
+        raise InvalidRecord(f"Wrong Story: crawled_at: {crawled_at.isoformat()} is before {EARLIEST_YEAR}.")
+    if crawled_at - received_at > CLOCK_TOLERANCE:
+        raise InvalidRecord(
+            f"Wrong Story: crawled_at: {crawled_at.isoformat()} is more than a day "
+            f"after it was received ({received_at.isoformat(timespec='seconds')})."
+        )
+    return from_micros(to_micros(min(crawled_at, received_at)))
+
+
+def clean_text(text: str) -> str:
+    """Text as a reader sees it: entities and tags resolved, NFKC, one quote sign, no control characters, single spaces."""
+    text = _TAG.sub(" ", html.unescape(text))
+    text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u2018", "'")
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def cut_publisher(title: str, publisher: str) -> str:
+    """The title without a closing "- Publisher" or "| Publisher"."""
+    for separator in (" - ", " | ", " \u2013 ", " \u2014 "):
+        headline, found, suffix = title.rpartition(separator)
+        if found and headline and suffix.casefold() == publisher.casefold():
+            return headline
+    return title
+
+
+def canonical_url(url: str) -> str:
+    """The URL without what differs between visits: tracking parameters, fragment, default port, case of the host.
+
+    Raises InvalidRecord if it is not an absolute http or https URL.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme.lower() not in {"http", "https"}:
+        raise InvalidRecord(f"Wrong Story: url: {url[:200]!r} is not an absolute http or https URL.")
+    scheme = parts.scheme.lower()
+    if port is not None and port != {"http": 80, "https": 443}[scheme]:
+        host = f"{host}:{port}"
+    query = parts.query
+    if query:
+        pairs = parse_qsl(query, keep_blank_values=True)
+        kept = [(name, value) for name, value in pairs if not _TRACKING.fullmatch(name)]
+        if len(kept) < len(pairs):
+            query = urlencode(kept)
+    return urlunsplit((scheme, host, parts.path or "/", query, ""))
+
+
+def tokenise(text: str, language: str) -> tuple[list[str], list[str]]:
+    """The stems of the content words of `text`, in reading order, and those written with a capital or a digit first.
+
+    A text of nothing but stop words ("Who is who?") keeps them: they are all it says.
+    """
+    words = [(word, word.lower().removesuffix("'s")) for word in _WORD.findall(text)]
+    ignored = stop_words(language)
+    content = [(word, lower) for word, lower in words if lower not in ignored and (len(lower) > 1 or lower.isdigit())]
+    stem = stemmer(language)
+    tokens: list[str] = []
+    marked: dict[str, None] = {}
+    for word, lower in content or words:
+        token = stem(lower)
+        tokens.append(token)
+        if word[0].isupper() or word[0].isdigit():
+            marked[token] = None
+    return tokens, list(marked)

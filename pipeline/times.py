@@ -1,0 +1,24 @@
+"""Exact times: the stages count in whole microseconds since 1970, the records carry date-times in UTC."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+
+
+def to_micros(time: datetime) -> int:
+    """Whole microseconds from 1970 to `time`, exactly; `time` must know its zone."""
+    return (time - EPOCH) // MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The date-time in UTC that lies `micros` microseconds after 1970."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def from_millis(millis: int) -> datetime:
+    """The date-time in UTC of a Kafka time stamp (milliseconds since 1970)."""
+    return from_micros(millis * 1000)
