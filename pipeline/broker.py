@@ -1,15 +1,15 @@
 """Kafka as an administrator and a producer sees it: make and check the topics, put stories in."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from pipeline.config import Settings
 from pipeline.records import Story, encode
-from pipeline.topics import all_topics
+from pipeline.topics import STREAMS, all_topics, group
 
 
 class BrokerError(RuntimeError):
@@ -24,7 +24,7 @@ async def admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
         try:
             await client.start()
         except KafkaError as error:
-            raise BrokerError(f"No Kafka answers at {settings.kafka} (NEWSBURST_KAFKA): {error!r}.") from None
+            raise _unreachable(settings, error) from None
         yield client
     finally:
         await client.close()
@@ -70,6 +70,15 @@ async def check_topics(settings: Settings) -> list[str]:
     return wrong
 
 
+async def partitions(client: AIOKafkaAdminClient, topics: list[str]) -> list[TopicPartition]:
+    """The partitions of those of these topics that there are."""
+    return [
+        TopicPartition(topic["topic"], partition["partition"])
+        for topic in await client.describe_topics(topics)
+        for partition in topic["partitions"]
+    ]
+
+
 class StoryProducer:
     """Puts stories into the topic `stories`, keyed by their language, so that the stories of an edition keep their order."""
 
@@ -106,12 +115,43 @@ class StoryProducer:
         await self._producer.flush()
 
 
-async def end_offsets(consumer_or_client: object, topics: Iterable[str]) -> dict[str, int]:
-    """How many records each topic has had, over all partitions, as seen by an aiokafka consumer."""
-    consumer = consumer_or_client
-    totals: dict[str, int] = {}
-    for topic in topics:
-        partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())]  # type: ignore[attr-defined]
-        ends = await consumer.end_offsets(partitions)  # type: ignore[attr-defined]
-        totals[topic] = sum(ends.values())
-    return totals
+class Gauge:
+    """Reads how far the workers are, again and again, on one connection."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False)
+        self._admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
+
+    async def __aenter__(self) -> "Gauge":
+        try:
+            await self._consumer.start()
+            await self._admin.start()
+        except KafkaError as error:
+            await self.__aexit__()
+            raise _unreachable(self._settings, error) from None
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._consumer.stop()
+        await self._admin.close()
+
+    async def dead_letters(self) -> int:
+        """How many dead letters there are, over all topics."""
+        ends = await self._ends([topic.name for topic in all_topics(self._settings) if topic.name.endswith(".dlq")])
+        return sum(ends.values())
+
+    async def lag(self) -> int:
+        """How many records the workers have not finished with, over all streams."""
+        ends = await self._ends([self._settings.topic(name) for name in STREAMS])
+        done = await self._admin.list_consumer_group_offsets(group(self._settings))
+        return sum(end - max(0, done[partition].offset if partition in done else 0) for partition, end in ends.items())
+
+    async def _ends(self, topics: list[str]) -> dict[TopicPartition, int]:
+        """The end of every partition of these topics."""
+        ends: dict[TopicPartition, int] = await self._consumer.end_offsets(await partitions(self._admin, topics))
+        return ends
+
+
+def _unreachable(settings: Settings, error: KafkaError) -> BrokerError:
+    return BrokerError(f"No Kafka answers at {settings.kafka} (NEWSBURST_KAFKA): {error!r}.")

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PATIENCE = 20.0
@@ -22,7 +22,14 @@ PATIENCE = 20.0
 class Guarded:
     """A service under guard, started by this process."""
 
-    def __init__(self, command: Sequence[str], stop_signal: signal.Signals, log: Path, user: str | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        stop_signal: signal.Signals,
+        log: Path,
+        user: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.log = log
         self._guard = subprocess.Popen(
             [sys.executable, "-m", "pipeline.embedded.guard", stop_signal.name, user or "-", *command],
@@ -30,7 +37,7 @@ class Guarded:
             stdout=log.open("ab"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            cwd=Path(__file__).parents[2],
+            env={**os.environ, **(environment or {})},
         )
 
     def has_ended(self) -> bool:

@@ -1,0 +1,1 @@
+"""How good the events and clusters are, measured against labels."""

@@ -8,7 +8,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from pipeline.storage.engine import create_engine
+from pipeline.storage.engine import create_engine, explained
 from pipeline.storage.schema import SCHEMA
 
 LOCK = 7_012_026
@@ -22,11 +22,11 @@ def _config() -> Config:
 
 
 def migrate(uri: str) -> str:
-    """Apply what is missing; returns the revision the database is at. Raises sqlalchemy.exc.SQLAlchemyError."""
+    """Apply what is missing; returns the revision the database is at. Raises DatabaseError."""
     engine = create_engine(uri)
     config = _config()
     try:
-        with engine.connect() as connection:
+        with explained(engine), engine.connect() as connection:
             connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
             connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             connection.commit()
@@ -46,10 +46,10 @@ def latest() -> str:
 
 
 def current(uri: str) -> str:
-    """The revision a database is at; empty if it was never migrated. Raises sqlalchemy.exc.SQLAlchemyError."""
+    """The revision a database is at; empty if it was never migrated. Raises DatabaseError."""
     engine = create_engine(uri)
     try:
-        with engine.connect() as connection:
+        with explained(engine), engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
             return context.get_current_revision() or ""
     finally:

@@ -1,0 +1,66 @@
+"""The command `newsburst`."""
+
+import signal
+import sys
+from typing import Any
+
+import click
+
+from pipeline import __version__
+from pipeline.broker import BrokerError
+from pipeline.cli import demo, evaluate, events, produce, replay, report, setup, up, worker
+from pipeline.config import SettingsError
+from pipeline.embedded.kafka import KafkaUnavailable
+from pipeline.embedded.postgres import PostgresUnavailable
+from pipeline.embedded.services import AlreadyRunning
+from pipeline.records import InvalidRecord
+from pipeline.storage.engine import DatabaseError
+
+EXPECTED = (
+    AlreadyRunning,
+    BrokerError,
+    DatabaseError,
+    InvalidRecord,
+    KafkaUnavailable,
+    PostgresUnavailable,
+    SettingsError,
+)
+"""Errors whose message is meant for people: shown without a traceback."""
+
+
+class Group(click.Group):
+    """A group that shows expected errors as one sentence and exits with 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except EXPECTED as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="newsburst")
+def main() -> None:
+    """Breaking news events from a stream of crawled stories: Kafka in, Kafka and Postgres out.
+
+    Settings are environment variables NEWSBURST_...; while `newsburst up` or `newsburst demo` runs in this folder, the other
+    commands find its services by themselves.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+for command in (
+    demo.demo,
+    up.up,
+    worker.worker,
+    produce.produce,
+    replay.replay,
+    evaluate.evaluate,
+    events.events,
+    report.report,
+    setup.topics,
+    setup.migrate,
+    setup.doctor,
+):
+    main.add_command(command)

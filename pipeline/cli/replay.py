@@ -1,0 +1,47 @@
+"""`newsburst replay`: the stages over a file, without Kafka."""
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from pipeline.cli.output import print_json
+from pipeline.config import load
+from pipeline.files import load_stories
+from pipeline.records import encode
+from pipeline.replay import fingerprints
+from pipeline.replay import replay as run
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("replay"), show_default=True, help="Folder.")
+def replay(file: str, out: Path) -> None:
+    """Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.
+
+    Writes what the worker would write to its topics, in the same order, as files of one JSON object a line: assignments.jsonl,
+    clusters.jsonl and events.jsonl; prints the counts.
+
+    \b
+    Example: newsburst replay samples/uci_sample_3days.jsonl.gz --out /tmp/replay
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    now = datetime.now(UTC)
+    stories = load_stories(file, now, settings.language)
+    counts = {"stories": 0, "clusters": 0, "events": 0, "updates": 0}
+    out.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        assignments, clusters, events = (
+            stack.enter_context((out / f"{name}.jsonl").open("wb")) for name in ("assignments", "clusters", "events")
+        )
+        records = fingerprints(stories, now, settings.language)
+        for step in run(records, settings.cluster_rule(), settings.detect_rule()):
+            assignments.write(encode(step.assignment) + b"\n")
+            clusters.writelines(encode(state) + b"\n" for state in step.clusters)
+            events.writelines(encode(update) + b"\n" for update in step.updates)
+            counts["stories"] += 1
+            counts["clusters"] += (step.clusters[-1].stories == 1) - len(step.assignment.merged)
+            counts["events"] += sum(update.sequence == 1 for update in step.updates)
+            counts["updates"] += len(step.updates)
+    print_json(counts)

@@ -1,0 +1,112 @@
+"""`newsburst topics`, `migrate` and `doctor`: prepare Kafka and Postgres, and say what is missing."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from pipeline.storage.schema import SCHEMA
+from pipeline.broker import BrokerError, check_topics, create_topics
+from pipeline.config import Settings, load
+from pipeline.schemas import write_schemas
+from pipeline.storage import migrate as migrations
+from pipeline.storage.engine import DatabaseError
+from pipeline.storage.read import Reader
+
+
+@click.group()
+def topics() -> None:
+    """Make and check the Kafka topics.
+
+    \b
+    Example: newsburst topics create
+    """  # noqa: D301 - \b is click's mark for lines to keep
+
+
+@topics.command()
+def create() -> None:
+    """Make the topics that are missing.
+
+    Partitions and replicas are those of NEWSBURST_PARTITIONS and NEWSBURST_REPLICATION.
+
+    \b
+    Example: NEWSBURST_PARTITIONS=8 newsburst topics create
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    made = asyncio.run(create_topics(load()))
+    click.echo("\n".join(f"made {name}" for name in made) or "All topics are there.")
+
+
+@topics.command()
+def check() -> None:
+    """Say what is wrong with the topics; exits with 1 if something is.
+
+    \b
+    Example: newsburst topics check
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    wrong = asyncio.run(check_topics(load()))
+    click.echo("\n".join(wrong) or "All topics are there.")
+    if wrong:
+        raise SystemExit(1)
+
+
+@topics.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def schemas(folder: Path) -> None:
+    """Write the JSON Schema of every record to FOLDER.
+
+    \b
+    Example: newsburst topics schemas schemas/
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    for path in write_schemas(folder):
+        click.echo(path)
+
+
+@click.command()
+def migrate() -> None:
+    """Bring the schema `news` in Postgres up to date.
+
+    \b
+    Example: NEWSBURST_POSTGRES=postgresql://me@db/news newsburst migrate
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    click.echo(f"Postgres is at revision {migrations.migrate(load().postgres)}.")
+
+
+@click.command()
+def doctor() -> None:
+    """Say what is reachable, what is missing, and what to do; exits with 1 if something is missing.
+
+    \b
+    Example: newsburst doctor
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    problems = 0
+    for well, sentence in _examine(load()):
+        click.echo(f"{'ok  ' if well else 'FAIL'} {sentence}")
+        problems += not well
+    if problems:
+        raise SystemExit(1)
+
+
+def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
+    try:
+        wrong = asyncio.run(check_topics(settings))
+    except BrokerError as error:
+        yield False, f"{error} Start one, `newsburst up`, or set NEWSBURST_KAFKA."
+    else:
+        yield True, f"Kafka answers at {settings.kafka}."
+        for sentence in wrong:
+            yield False, sentence
+        if not wrong:
+            yield True, f"The topics {settings.topic_prefix}.* are there."
+    reader = Reader(settings.postgres)
+    try:
+        yield True, f"Postgres {reader.version()} answers."
+        at, latest = migrations.current(settings.postgres), migrations.latest()
+        if at == latest:
+            yield True, f"The schema {SCHEMA} is up to date (revision {at})."
+        else:
+            yield False, f"The schema news is at revision {at or 'none'}, not {latest}: run `newsburst migrate`."
+    except DatabaseError as error:
+        yield False, f"{error} Start one, `newsburst up`, or set NEWSBURST_POSTGRES."
+    finally:
+        reader.close()

@@ -1,0 +1,43 @@
+"""`newsburst worker`: the agents, in this process."""
+
+import asyncio
+import os
+from importlib.util import find_spec
+
+import click
+
+from pipeline.broker import check_topics
+from pipeline.config import Settings, load
+from pipeline.embedded.worker import COMMAND
+from pipeline.storage import migrate
+
+
+@click.command()
+def worker() -> None:
+    """Run a worker: the agents from stories to Postgres. Run several to share the partitions.
+
+    It says first what is missing, if something is. SIGTERM and Ctrl-C end it when the work in hand is done.
+
+    \b
+    Example: NEWSBURST_KAFKA=broker:9092 NEWSBURST_POSTGRES=postgresql://me@db/news newsburst worker
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    problems = missing(settings)
+    if problems:
+        raise click.ClickException("\n".join(problems))
+    if find_spec("agents.worker") is None:
+        found = find_spec("agents")
+        where = found.origin if found else "nowhere"
+        raise click.ClickException(
+            f"The package `agents` that Python finds ({where}) is not Newsburst's: another distribution of that name shadows it. "
+            "Install Newsburst in an environment of its own."
+        )
+    os.execvpe(COMMAND[0], COMMAND, {**os.environ, **settings.environment()})
+
+
+def missing(settings: Settings) -> list[str]:
+    """What a worker needs and does not find, one sentence each. Raises BrokerError and DatabaseError."""
+    problems = asyncio.run(check_topics(settings))
+    if migrate.current(settings.postgres) != migrate.latest():
+        problems.append("The schema news in Postgres is not up to date: run `newsburst migrate`.")
+    return problems

@@ -1,0 +1,44 @@
+"""Measures of a clustering against labels: B-cubed (Bagga and Baldwin 1998; Amigo et al. 2009) and pairwise."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Scores(NamedTuple):
+    """Precision, recall and their harmonic mean, each 0 to 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def scores(precision: float, recall: float) -> Scores:
+    """Both with their harmonic mean; 0 where both are 0."""
+    total = precision + recall
+    return Scores(precision, recall, 2 * precision * recall / total if total else 0.0)
+
+
+def bcubed(clusters: Sequence[str], labels: Sequence[str]) -> Scores:
+    """B-cubed: the mean over items of how pure the item's cluster is for its label, and how complete.
+
+    `clusters` and `labels` name the cluster and the label of each item, in the same order. Both empty: all 0.
+    """
+    if not labels:
+        return scores(0.0, 0.0)
+    by_cluster, by_label = Counter(clusters), Counter(labels)
+    both = Counter(zip(clusters, labels, strict=True))
+    precision = sum(count * count / by_cluster[cluster] for (cluster, _), count in both.items()) / len(labels)
+    recall = sum(count * count / by_label[label] for (_, label), count in both.items()) / len(labels)
+    return scores(precision, recall)
+
+
+def pairwise(clusters: Sequence[str], labels: Sequence[str]) -> Scores:
+    """Of the pairs in one cluster, the share in one label; of the pairs in one label, the share in one cluster."""
+    together = _pairs(Counter(zip(clusters, labels, strict=True)))
+    in_cluster, in_label = _pairs(Counter(clusters)), _pairs(Counter(labels))
+    return scores(together / in_cluster if in_cluster else 0.0, together / in_label if in_label else 0.0)
+
+
+def _pairs(counts: Counter[str] | Counter[tuple[str, str]]) -> int:
+    return sum(count * (count - 1) // 2 for count in counts.values())

@@ -1,0 +1,65 @@
+"""Files of stories: one JSON object a line, plain or gzip, or standard input."""
+
+import gzip
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from pipeline.records import InvalidRecord, Story, decode
+from pipeline.stages.normalise import normalise
+
+
+class Line(NamedTuple):
+    """A line of a file: the story in it, or what is wrong with it."""
+
+    number: int
+    size: int
+    story: Story | None
+    error: str
+
+
+@contextmanager
+def _open(path: str) -> Iterator[IO[bytes]]:
+    if path == "-":
+        buffered = io.BufferedReader(sys.stdin.buffer.raw) if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer
+        yield gzip.open(buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered  # type: ignore[attr-defined]
+        return
+    with Path(path).open("rb") as raw:
+        if raw.peek(2)[:2] == b"\x1f\x8b":
+            with gzip.open(raw) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        else:
+            yield raw
+
+
+def read_stories(path: str, received_at: datetime, language: str) -> Iterator[Line]:
+    """Each line of a file (`-`: standard input) as a story, checked as the normalise stage will check it.
+
+    Empty lines are passed over. Raises OSError and EOFError for a file that cannot be read.
+    """
+    with _open(path) as lines:
+        for number, raw in enumerate(lines, 1):
+            text = raw.strip()
+            if not text:
+                continue
+            try:
+                story = decode(text, Story)
+                normalise(story, received_at, language)
+            except InvalidRecord as error:
+                yield Line(number, len(raw), None, str(error))
+            else:
+                yield Line(number, len(raw), story, "")
+
+
+def load_stories(path: str, received_at: datetime, language: str) -> list[Story]:
+    """All stories of a file. Raises InvalidRecord with the line number for the first line that is not a story."""
+    stories: list[Story] = []
+    for line in read_stories(path, received_at, language):
+        if line.story is None:
+            raise InvalidRecord(f"{path}, line {line.number}: {line.error}")
+        stories.append(line.story)
+    return stories

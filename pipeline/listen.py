@@ -1,0 +1,33 @@
+"""Read a topic from its beginning, without a consumer group: for people and tests that only look."""
+
+from collections.abc import AsyncIterator
+
+from aiokafka import AIOKafkaConsumer
+
+from pipeline.broker import BrokerError, admin, partitions
+from pipeline.config import Settings
+
+
+async def listen(settings: Settings, topic: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+    """The values of a topic, tombstones left out; ends with what was there at the start unless it should follow.
+
+    Raises BrokerError.
+    """
+    name = settings.topic(topic)
+    async with admin(settings) as client:
+        found = await partitions(client, [name])
+    if not found:
+        raise BrokerError(f"Kafka at {settings.kafka} has no topic {name}: run `newsburst topics create`.")
+    consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        consumer.assign(found)
+        await consumer.seek_to_beginning(*found)
+        ends = await consumer.end_offsets(found)
+        while follow or any([await consumer.position(partition) < ends[partition] for partition in found]):
+            for records in (await consumer.getmany(timeout_ms=200)).values():
+                for record in records:
+                    if record.value is not None:
+                        yield record.value
+    finally:
+        await consumer.stop()

@@ -1,0 +1,49 @@
+"""What the commands read from Postgres: the reports, and a few counts."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.storage.engine import create_engine, explained
+
+Row = dict[str, Any]
+
+
+class Reader:
+    """Reads from one database. Every method raises DatabaseError."""
+
+    def __init__(self, uri: str) -> None:
+        self.engine = create_engine(uri)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+
+    def breaking(self) -> list[Row]:
+        """The events that have not ended, the latest first."""
+        return self._rows("SELECT * FROM news.report_breaking_now")
+
+    def event(self, event_id: str) -> list[Row]:
+        """The stories of an event, the first first; empty if there is no such event."""
+        return self._rows("SELECT * FROM news.report_event(:event_id)", event_id=event_id)
+
+    def timeline(self, event_id: str) -> list[Row]:
+        """The updates of an event in order; empty if there is no such event."""
+        return self._rows("SELECT * FROM news.report_event_timeline(:event_id)", event_id=event_id)
+
+    def events(self) -> list[Row]:
+        """All events as they are now, the first first."""
+        return self._rows("SELECT * FROM news.events ORDER BY first_seen, id")
+
+    def count(self, table: str) -> int:
+        """How many rows a table of ours has; clusters that were merged into another do not count."""
+        where = " WHERE merged_into IS NULL" if table == "clusters" else ""
+        return int(self._rows(f"SELECT count(*) AS count FROM news.{table}{where}")[0]["count"])  # noqa: S608 - our names
+
+    def version(self) -> str:
+        """The version of the server."""
+        return str(self._rows("SHOW server_version")[0]["server_version"])
+
+    def _rows(self, statement: str, **parameters: Any) -> list[Row]:
+        with explained(self.engine), self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(sa.text(statement), parameters).mappings()]
