@@ -10,7 +10,7 @@ from agents.metrics import RECORDS
 from agents.outbox import Outbox
 from agents.tables import clustering
 from pipeline.config import Settings
-from pipeline.records import Fingerprint, InvalidRecord, decode, encode
+from pipeline.records import Cluster, Fingerprint, InvalidRecord, decode, encode
 from pipeline.stages.cluster import cluster
 
 STAGE = "cluster"
@@ -25,6 +25,7 @@ def declare(app: faust.App, settings: Settings) -> None:
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
         async for events in batches(app, stream):
+            latest: dict[tuple[int, str], Cluster] = {}  # a cluster that grew in this batch is told of once
             for event in events:
                 message, partition = event.message, event.message.partition
                 try:
@@ -36,11 +37,12 @@ def declare(app: faust.App, settings: Settings) -> None:
                 if outcome is None:
                     RECORDS.labels(STAGE, "repeated").inc()
                     continue
-                row = outcome.assignment
-                await table.put(outbox, partition, row.story.id, row)
-                await outbox.send(assignments, row.story.id.encode(), encode(row), partition)
-                for state in outcome.clusters:
-                    await outbox.send(clusters, state.id.encode(), encode(state), partition)
+                story, row = outcome.assignment.story, encode(outcome.assignment)
+                await table.put(outbox, partition, story.id, row)
+                await outbox.send(assignments, story.id.encode(), row, partition)
+                latest |= {(partition, state.id): state for state in outcome.clusters}
                 table.drop(partition, outcome.dropped)
-                RECORDS.labels(STAGE, "late" if row.late else "done").inc()
+                RECORDS.labels(STAGE, "late" if outcome.assignment.late else "done").inc()
+            for (partition, cluster_id), state in latest.items():
+                await outbox.send(clusters, cluster_id.encode(), encode(state), partition)
             await table.settle(outbox, clusters)

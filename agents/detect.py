@@ -37,7 +37,7 @@ def declare(app: faust.App, settings: Settings) -> None:
                 if outcome is None:
                     RECORDS.labels(STAGE, "repeated").inc()
                     continue
-                await table.put(outbox, partition, assignment.story.id, outcome.row)
+                await table.put(outbox, partition, assignment.story.id, encode(outcome.row))
                 for update in outcome.row.updates:
                     await outbox.send(topic, update.event_id.encode(), encode(update), partition)
                     UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())

@@ -17,7 +17,7 @@ import faust
 from agents.outbox import Outbox
 from pipeline.config import Settings
 from pipeline.languages.background import background
-from pipeline.records import Assignment, Detection, Record, decode, encode
+from pipeline.records import Assignment, Detection, Record, decode
 from pipeline.stages import cluster, detect
 from pipeline.stages.lifetimes import Dropped
 
@@ -50,9 +50,9 @@ class StageTable(Generic[R, E]):
             self._editions[key] = self._new_edition(name)
         return self._editions[key]
 
-    async def put(self, outbox: Outbox, partition: int, story_id: str, row: R) -> None:
-        """Write a row, here and in the changelog."""
-        await self._write(outbox, partition, story_id, encode(row))
+    async def put(self, outbox: Outbox, partition: int, story_id: str, row: bytes) -> None:
+        """Write an encoded row, here and in the changelog."""
+        await self._write(outbox, partition, story_id, row)
 
     def drop(self, partition: int, dropped: Dropped) -> None:
         """Have this deleted when what was sent is safe."""

@@ -36,14 +36,18 @@ class BucketTables:
     def insert(self, keys: list[bytes], time: int, item: str) -> None:
         """Put `item` of `time` into its bucket of every band."""
         entry = (time, item)
+        capacity = self.capacity
         for table, key in zip(self.tables, keys, strict=True):
             bucket = table.get(key)
             if bucket is None:
                 table[key] = [entry]
+                continue
+            if bucket[-1] < entry:
+                bucket.append(entry)
             else:
                 insort(bucket, entry)
-                if len(bucket) > self.capacity:
-                    del bucket[0]
+            if len(bucket) > capacity:
+                del bucket[0]
 
     def remove(self, keys: list[bytes], time: int, item: str) -> None:
         """Take `item` out of its buckets; those that newer items have pushed it out of stay as they are."""
@@ -55,11 +59,11 @@ class BucketTables:
                 if not bucket:
                     del table[key]
 
-    def query(self, keys: list[bytes], since: int) -> Counter[str]:
+    def query(self, keys: list[bytes], since: int) -> dict[str, int]:
         """The items from time `since` on that share a bucket with these keys, each with how many bands it shares."""
-        found: Counter[str] = Counter()
+        entries: list[tuple[int, str]] = []
         for table, key in zip(self.tables, keys, strict=True):
-            for time, item in table.get(key, ()):
-                if time >= since:
-                    found[item] += 1
-        return found
+            bucket = table.get(key)
+            if bucket is not None:
+                entries += bucket
+        return {item: shared for (time, item), shared in Counter(entries).items() if time >= since}

@@ -30,5 +30,8 @@ def dot(left: Mapping[str, int], right: Mapping[str, int]) -> int:
     """The exact inner product of two fixed-point vectors, in units of 1 / UNIT**2."""
     if len(left) > len(right):
         left, right = right, left
-    get = right.get
-    return sum(weight * get(token, 0) for token, weight in left.items())
+    total = 0
+    for token, weight in left.items():
+        if token in right:
+            total += weight * right[token]
+    return total

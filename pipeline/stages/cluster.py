@@ -59,6 +59,8 @@ class ClusterRule:
     """... or SimHash distance up to which it is one"""
     similar_at: float = 0.25
     """least Jaccard similarity of a similar story"""
+    similar_bands: int = 2
+    """... and the bands it must share to be looked at"""
     similar_kept: int = 10
 
 
@@ -170,7 +172,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> Assignm
     idf = _idf(edition, counts)
     weights = unit_vector(counts, idf)
     keys = band_keys(minhash.from_bytes(fingerprint.signature), rule.bands, rule.rows)
-    candidates = edition.buckets.query(keys, edition.lifetimes.horizon) if counts else Counter[str]()
+    candidates = edition.buckets.query(keys, edition.lifetimes.horizon) if counts else {}
     similar, duplicate_of = _rank(edition, candidates, story, simhash.from_hex(fingerprint.simhash))
     chosen, merged = _choose(edition, candidates, story, weights, idf)
     return Assignment(
@@ -246,37 +248,34 @@ def _idf(edition: Edition, tokens: Iterable[str]) -> dict[str, float]:
 
 
 def _rank(
-    edition: Edition, candidates: Counter[str], story: NormalisedStory, print_: int
+    edition: Edition, candidates: dict[str, int], story: NormalisedStory, print_: int
 ) -> tuple[list[Similar], str | None]:
     """The similar stories, best first, and the first story that this one is a near-duplicate of."""
     rule = edition.rule
     tokens = set(story.tokens)
-    scored: list[tuple[float, int, str]] = []
-    originals: list[tuple[int, str]] = []
+    size = len(tokens)
+    scored: list[tuple[float, str]] = []
     for story_id, shared_bands in candidates.items():
-        if shared_bands < 2:
+        if shared_bands < rule.similar_bands:
             continue
-        row = edition.rows[story_id]
-        shared = len(tokens & row.weights.keys())
-        score = shared / (len(tokens) + len(row.weights) - shared)
-        if score < rule.similar_at:
-            continue
-        time = to_micros(row.story.crawled_at)
-        scored.append((-score, time, story_id))
-        if (
-            score >= rule.duplicate_at
-            or simhash.distance(print_, simhash.from_hex(row.simhash)) <= rule.duplicate_bits
-        ):
-            original = row.duplicate_of or story_id
-            original_row = edition.rows.get(original)
-            originals.append((to_micros(original_row.story.crawled_at) if original_row else 0, original))
+        others = edition.rows[story_id].weights
+        shared = len(tokens.intersection(others))
+        score = shared / (size + len(others) - shared)
+        if score >= rule.similar_at:
+            scored.append((-score, story_id))
     scored.sort()
-    similar = [Similar(story_id=story_id, score=round(-score, 4)) for score, _, story_id in scored[: rule.similar_kept]]
-    return similar, min(originals)[1] if originals else None
+    ranked = [(-score, edition.rows[story_id]) for score, story_id in scored[: rule.similar_kept]]
+    originals = [
+        row.duplicate_of or row.story.id
+        for score, row in ranked
+        if score >= rule.duplicate_at or simhash.distance(print_, simhash.from_hex(row.simhash)) <= rule.duplicate_bits
+    ]
+    similar = [Similar(story_id=row.story.id, score=round(score, 4)) for score, row in ranked]
+    return similar, originals[0] if originals else None
 
 
 def _choose(
-    edition: Edition, candidates: Counter[str], story: NormalisedStory, weights: dict[str, int], idf: dict[str, float]
+    edition: Edition, candidates: dict[str, int], story: NormalisedStory, weights: dict[str, int], idf: dict[str, float]
 ) -> tuple[str | None, list[str]]:
     """The cluster to join, None for a new one, and the clusters to merge into it."""
     rule = edition.rule
@@ -305,12 +304,13 @@ def _choose(
 
 
 def _nearest(
-    edition: Edition, candidates: Counter[str], weights: dict[str, int], time: int
+    edition: Edition, candidates: dict[str, int], weights: dict[str, int], time: int
 ) -> list[tuple[float, Cluster]]:
     """The few clusters of the candidates that are nearest to the story, each with its cosine."""
     rule = edition.rule
-    resolve = edition.lifetimes.resolve
-    ids = {resolve(edition.rows[story_id].cluster_id) for story_id in candidates}
+    rows, resolve = edition.rows, edition.lifetimes.resolve
+    joined = {rows[story_id].cluster_id for story_id in candidates}
+    ids = {resolve(cluster_id) for cluster_id in joined}
     found: list[tuple[float, str, float]] = []
     for cluster_id in ids:
         near = edition.clusters[cluster_id]
