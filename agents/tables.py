@@ -35,7 +35,7 @@ class StageTable(Generic[R, E]):
         kind: type[R],
         edition_of: Callable[[R], str],
         new_edition: Callable[[str], E],
-        restore: Callable[[E, list[R]], Dropped],
+        restore: Callable[[E, list[R]], None],
     ) -> None:
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
         self._editions: dict[tuple[int, str], E] = {}
@@ -98,7 +98,7 @@ class StageTable(Generic[R, E]):
             partition = store._key_partition[key]  # noqa: SLF001 - as above
             found.setdefault((partition, self._edition_of(row)), []).append(row)
         for (partition, name), rows in found.items():
-            self.drop(partition, self._restore(self.edition(partition, name), rows))
+            self._restore(self.edition(partition, name), rows)
 
 
 def clustering(app: faust.App, settings: Settings) -> StageTable[Assignment, cluster.Edition]:

@@ -133,12 +133,14 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     return Outcome(assignment, _changed(edition, assignment), dropped)
 
 
-def restore(edition: Edition, rows: Iterable[Assignment]) -> Dropped:
-    """Build the state from the rows that were kept; returns what should have been dropped already."""
+def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
+    """Build the state from the rows that were kept.
+
+    Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
+    """
     for row in sorted(rows, key=lambda row: row.position):
         apply(edition, row, _row_keys(edition.rule, row))
         edition.lifetimes.advance(to_micros(row.story.crawled_at))
-    return advance(edition, edition.lifetimes.stream_time)
 
 
 def advance(edition: Edition, time: int) -> Dropped:

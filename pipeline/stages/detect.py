@@ -118,20 +118,21 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     return Outcome(row, dropped)
 
 
-def restore(edition: Edition, rows: Iterable[Detection]) -> Dropped:
-    """Build the state from the rows that were kept; returns what should have been dropped already."""
+def restore(edition: Edition, rows: Iterable[Detection]) -> None:
+    """Build the state from the rows that were kept.
+
+    Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
+    """
     for row in sorted(rows, key=lambda row: row.assignment.position):
         edition.lifetimes.advance(to_micros(row.assignment.story.crawled_at))
         counted, _ = _count(edition, row.assignment)
         counted.event = row.mark
         edition.rows[row.assignment.story.id] = row
-    dropped = advance(edition, edition.lifetimes.stream_time)
     for counted in edition.counted.values():
         if counted.event is not None and counted.event.active:
             edition.expect_end(counted)
-    for counted in edition.ended():
+    for counted in edition.ended():  # it was said when stream time came there
         counted.event = _next_mark(counted, active=False)
-    return dropped
 
 
 def advance(edition: Edition, time: int) -> Dropped:

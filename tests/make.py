@@ -1,0 +1,42 @@
+"""Records for tests, with only what matters to the test spelled out."""
+
+from datetime import UTC, datetime, timedelta
+
+from pipeline.records import Assignment, Fingerprint, NormalisedStory
+from pipeline.stages.fingerprint import fingerprint
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="en"):
+    words = tokens.split()
+    return NormalisedStory(
+        id=story_id,
+        edition=edition,
+        url=f"https://news.example/{story_id}",
+        title=tokens.capitalize(),
+        publisher=publisher or f"Paper {story_id}",
+        language=edition,
+        crawled_at=NOON + timedelta(minutes=minutes),
+        received_at=NOON + timedelta(minutes=max(0.0, minutes)),
+        tokens=words,
+        marked=words[:1],
+    )
+
+
+def fingerprinted(*args, **kwargs) -> Fingerprint:
+    return fingerprint(story(*args, **kwargs))
+
+
+def assignment(position, cluster_id, *args, merged=(), duplicate_of=None, **kwargs) -> Assignment:
+    made = story(*args, **kwargs)
+    return Assignment(
+        story=made,
+        simhash="0" * 16,
+        position=position,
+        cluster_id=cluster_id,
+        merged=list(merged),
+        weights=dict.fromkeys(made.tokens, 1),
+        similar=[],
+        duplicate_of=duplicate_of,
+    )

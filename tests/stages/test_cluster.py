@@ -1,0 +1,196 @@
+"""Cluster: what joins, what merges, and that the state is a function of its rows."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.languages.background import Background, background
+from pipeline.records import decode, encode, Assignment
+from pipeline.similarity.tfidf import UNIT, dot
+from pipeline.stages.cluster import ClusterRule, Edition, advance, cluster, restore
+from pipeline.stages.normalise import tokenise
+from pipeline.times import HOUR
+from tests.make import fingerprinted
+
+NOTHING = Background(0, {})
+WORDS = [f"word{n}" for n in range(14)]
+RULE = ClusterRule(look_back=3 * HOUR, bucket_capacity=3)
+
+headlines = st.lists(st.sampled_from(WORDS), min_size=0, max_size=6).map(" ".join)
+streams = st.lists(st.tuples(headlines, st.integers(-120, 120)), max_size=40)
+
+
+def run(edition, stories):
+    return [cluster(edition, story, position) for position, story in enumerate(stories)]
+
+
+def records(stream):
+    """A stream that moves on 20 minutes a story, each story up to two hours early or late."""
+    return [fingerprinted(f"s{n}", text, 20 * n + shift) for n, (text, shift) in enumerate(stream)]
+
+
+def picture(edition):
+    """All that the state is, in comparable form."""
+    clusters = {
+        key: (c.first, c.last, c.position, sorted(c.members), c.sums, c.holding, c.square, c.publishers)
+        for key, c in edition.clusters.items()
+    }
+    resolved = {story_id: edition.lifetimes.resolve(row.cluster_id) for story_id, row in edition.rows.items()}
+    return clusters, resolved, +edition.holding, edition.lifetimes.stream_time, edition.position
+
+
+def test_stories_of_one_event_share_a_cluster_and_others_do_not():
+    edition = Edition(NOTHING)
+    outcomes = run(
+        edition,
+        [
+            fingerprinted("a", "earthquake strike nepal capital"),
+            fingerprinted("b", "earthquake strike nepal village", 5),
+            fingerprinted("c", "bank cut interest rate", 6),
+            fingerprinted("d", "nepal earthquake toll capital", 9),
+        ],
+    )
+    a, b, c, d = (outcome.assignment.cluster_id for outcome in outcomes)
+    assert a == b == d != c
+
+
+def test_a_near_duplicate_names_the_first_of_its_kind():
+    edition = Edition(NOTHING)
+    text = "earthquake strike nepal capital many dead"
+    outcomes = run(edition, [fingerprinted(name, text, n) for n, name in enumerate("abc")])
+    assert [outcome.assignment.duplicate_of for outcome in outcomes] == [None, "a", "a"]
+    assert [similar.story_id for similar in outcomes[2].assignment.similar] == ["a", "b"]
+    assert outcomes[2].assignment.similar[0].score == 1.0
+
+
+def test_a_story_beyond_the_look_back_opens_its_own_cluster():
+    edition = Edition(NOTHING, RULE)
+    text = "earthquake strike nepal capital"
+    first, second = run(edition, [fingerprinted("a", text), fingerprinted("b", text, 3 * 60 + 1)])
+    assert first.assignment.cluster_id != second.assignment.cluster_id
+    assert second.dropped.rows == ["a"]
+    assert second.dropped.clusters == [first.assignment.cluster_id]
+
+
+def test_a_late_story_is_marked_and_kept():
+    edition = Edition(NOTHING, RULE)
+    _, late = run(edition, [fingerprinted("a"), fingerprinted("b", "old news", -200)])
+    assert late.assignment.late
+
+
+def test_a_repeated_story_changes_nothing():
+    edition = Edition(NOTHING)
+    run(edition, [fingerprinted("a")])
+    before = picture(edition)
+    assert cluster(edition, fingerprinted("a", "another text", 7), 1) is None
+    assert picture(edition) == before
+
+
+def test_a_story_without_words_is_alone():
+    edition = Edition(NOTHING)
+    outcomes = run(edition, [fingerprinted("a", ""), fingerprinted("b", "")])
+    assert outcomes[0].assignment.cluster_id != outcomes[1].assignment.cluster_id
+
+
+def test_merging_keeps_the_id_of_the_older_cluster():
+    edition = Edition(background("en"))
+    headlines = [
+        ("study finds no link between saturated fats and heart disease", 0),
+        ("making sense of dietary oils and fats", 169),
+        ("do saturated fats really cause heart disease", 203),
+        ("dietary fats and your heart", 474),
+    ]
+    stories = [fingerprinted(str(n), " ".join(tokenise(text, "en")[0]), at) for n, (text, at) in enumerate(headlines)]
+    oldest, younger, same, bridge = run(edition, stories)
+    assert same.assignment.cluster_id == oldest.assignment.cluster_id != younger.assignment.cluster_id
+    assert bridge.assignment.merged == [younger.assignment.cluster_id]
+    assert bridge.assignment.cluster_id == oldest.assignment.cluster_id
+    merged, survivor = bridge.clusters
+    assert (merged.merged_into, merged.stories) == (survivor.id, 0)
+    assert (survivor.stories, survivor.first_seen) == (4, stories[0].story.crawled_at)
+
+
+@given(streams)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_sums_are_those_of_the_members(stream):
+    edition = Edition(NOTHING, RULE)
+    run(edition, records(stream))
+    for state in edition.clusters.values():
+        rows = [edition.rows[story_id] for story_id in state.members]
+        assert state.sums == {
+            token: total for token in state.sums if (total := sum(row.weights.get(token, 0) for row in rows))
+        }
+        assert state.square == dot(state.sums, state.sums)
+        assert state.holding == {token: sum(token in row.weights for row in rows) for token in state.holding}
+    counts = {token: sum(token in row.weights for row in edition.rows.values()) for token in edition.holding}
+    assert +edition.holding == counts
+
+
+@given(streams, st.integers(0, 40), st.randoms())
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_a_state_restored_from_its_rows_goes_on_as_the_old_one(stream, cut, random):
+    stories = records(stream)
+    old = Edition(NOTHING, RULE)
+    for position, record in enumerate(stories[:cut]):
+        cluster(old, record, position)
+    rows = [decode(encode(row), Assignment) for row in old.rows.values()]
+    random.shuffle(rows)
+    new = Edition(NOTHING, RULE)
+    restore(new, rows)
+    assert picture(new) == picture(old)
+    for position, record in enumerate(stories[cut:], cut):
+        assert cluster(new, record, position) == cluster(old, record, position)
+    assert picture(new) == picture(old)
+
+
+@given(streams, st.integers(0, 40), st.integers(0, 40), st.booleans())
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_a_crash_changes_no_answer(stream, survived, committed, dropped_survive):
+    """The changelog kept the rows of a prefix; the log is delivered again from an earlier offset."""
+    stories = records(stream)
+    survived, committed = min(survived, len(stories)), min(survived, committed)
+    calm, crashed = Edition(NOTHING, RULE), Edition(NOTHING, RULE)
+    expected, rows = [], {}
+    for position, record in enumerate(stories):
+        outcome = cluster(calm, record, position)
+        expected.append(outcome.assignment)
+        if position < survived:
+            rows[record.story.id] = outcome.assignment
+            for story_id in () if dropped_survive else outcome.dropped.rows:
+                del rows[story_id]
+    restore(crashed, rows.values())
+    for position, record in enumerate(stories[committed:], committed):
+        outcome = cluster(crashed, record, position)
+        if outcome is None:  # its row went when its answer was safe
+            assert record.story.id not in rows
+        else:
+            assert outcome.assignment == expected[position]
+    for edition in (calm, crashed):  # what died with the last story goes with the next
+        advance(edition, edition.lifetimes.stream_time)
+    assert picture(crashed) == picture(calm)
+
+
+def test_a_row_that_comes_again_is_answered_from_the_state():
+    edition = Edition(NOTHING)
+    first, second = run(edition, [fingerprinted("a"), fingerprinted("b", minutes=1)])
+    again = cluster(edition, fingerprinted("a"), 0)
+    assert again.assignment == first.assignment
+    assert again.clusters == second.clusters
+
+
+def test_ten_thousand_identical_headlines_stay_bounded():
+    edition = Edition(NOTHING, replace(ClusterRule(), look_back=HOUR))
+    for n in range(2_000):
+        cluster(edition, fingerprinted(f"s{n}", "same words every time", n / 100), n)
+    assert len(edition.clusters) == 1
+    assert all(len(bucket) <= 10 for table in edition.buckets.tables for bucket in table.values())
+
+
+def test_a_centroid_of_equal_stories_has_cosine_one():
+    edition = Edition(NOTHING)
+    run(edition, [fingerprinted(name, "earthquake strike nepal", n) for n, name in enumerate("ab")])
+    (state,) = edition.clusters.values()
+    weights = edition.rows["b"].weights
+    assert dot(weights, state.sums) / (UNIT * state.square**0.5) == pytest.approx(1, abs=0.02)

@@ -1,0 +1,190 @@
+"""Detect: the exact count, the course of an event, and that the state is a function of its rows."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.records import Detection, decode, encode
+from pipeline.stages.detect import DetectRule, Edition, advance, breaking_window, detect, restore
+from pipeline.times import HOUR, to_micros
+from tests.make import assignment
+
+RULE = DetectRule(threshold=3, window=HOUR, min_publishers=2, look_back=3 * HOUR)
+
+times = st.lists(st.integers(0, 30), min_size=1, max_size=25).map(sorted)
+# A stream of (cluster, minutes early or late, publisher, whether the other cluster is merged into this one).
+streams = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(-60, 60), st.sampled_from("pqrs"), st.booleans()), max_size=40
+)
+
+
+def stories(stream, step=7):
+    """Assignments as the cluster stage could make them: a merged cluster gets no more stories."""
+    merged = {}
+    made = []
+    for position, (cluster_id, shift, publisher, merges) in enumerate(stream):
+        while cluster_id in merged:
+            cluster_id = merged[cluster_id]
+        absorbed = [other for other in "abc" if other > cluster_id and other not in merged] if merges else []
+        merged |= dict.fromkeys(absorbed, cluster_id)
+        made.append(
+            assignment(
+                position, f"c{cluster_id}", f"s{position}", minutes=step * position + shift, publisher=publisher,
+                merged=[f"c{other}" for other in absorbed],
+            )
+        )  # fmt: skip
+    return made
+
+
+def run(edition, rows):
+    return [update for row in rows for update in detect(edition, row).row.updates]
+
+
+def burst(count, at=0.0, cluster_id="ca", first=0, publishers="pqrs", step=1.0):
+    return [
+        assignment(first + n, cluster_id, f"{cluster_id}{first + n}", minutes=at + step * n, publisher=publishers[n % len(publishers)])
+        for n in range(count)
+    ]
+
+
+@given(times, st.data())
+def test_the_breaking_window_is_the_fullest_of_all_that_hold_the_story(times, data):
+    publishers = data.draw(st.lists(st.sampled_from("pqr"), min_size=len(times), max_size=len(times)))
+    new = data.draw(st.integers(0, len(times) - 1))
+    rule = DetectRule(threshold=3, window=8, min_publishers=2)
+    fullest = None
+    for first in range(len(times)):
+        stop = first
+        while stop < len(times) and times[stop] - times[first] <= rule.window:
+            stop += 1
+        breaks = stop - first > rule.threshold and len(set(publishers[first:stop])) >= rule.min_publishers
+        if first <= new < stop and breaks and (fullest is None or stop - first > fullest[1] - fullest[0]):
+            fullest = (first, stop)
+    assert breaking_window(times, publishers, new, rule) == fullest
+
+
+def test_more_than_the_threshold_within_the_window_starts_an_event_once():
+    updates = run(Edition(RULE), burst(5))
+    assert [(update.state, update.sequence, update.stories_in_window) for update in updates] == [("started", 1, 4)]
+    assert updates[0].caused_by == "ca3"
+    assert [story.id for story in updates[0].stories][0] == "ca0"
+
+
+def test_exactly_the_threshold_is_no_event():
+    assert run(Edition(RULE), burst(3)) == []
+
+
+def test_the_window_includes_both_ends_and_nothing_beyond():
+    assert run(Edition(RULE), burst(4, step=20.0)) != []
+    assert run(Edition(RULE), burst(4, step=20.001)) == []
+
+
+def test_a_flood_of_one_publisher_is_no_event():
+    edition = Edition(RULE)
+    assert run(edition, burst(500, publishers="p", step=0.1)) == []
+    assert len(run(edition, burst(1, at=50, first=500, publishers="q"))) == 1
+
+
+def test_a_story_out_of_order_completes_the_window_it_belongs_to():
+    edition = Edition(RULE)
+    assert run(edition, [*burst(3), *burst(1, at=150, first=3)]) == []
+    (update,) = run(edition, burst(1, at=30, first=4, publishers="q"))
+    assert (update.state, update.stories_in_window, update.stories_total) == ("started", 4, 5)
+    assert update.window_end < update.at
+
+
+def test_updates_come_when_an_event_has_half_as_many_stories_again():
+    updates = run(Edition(RULE), burst(30))
+    assert [update.stories_total for update in updates] == [4, 6, 9, 14, 21]
+    assert [update.sequence for update in updates] == [1, 2, 3, 4, 5]
+
+
+def test_an_event_ends_when_stream_time_leaves_its_last_story_a_window_behind():
+    edition = Edition(RULE)
+    run(edition, burst(4))
+    assert run(edition, burst(1, at=63, cluster_id="cb", first=4)) == []
+    (end,) = run(edition, burst(1, at=63.01, cluster_id="cb", first=5))
+    assert (end.event_id, end.state, end.sequence, end.cluster_id) == ("ea", "ended", 2, "ca")
+    assert run(edition, burst(1, at=64, cluster_id="cb", first=6)) == []
+
+
+def test_an_event_that_breaks_again_goes_on_under_its_id():
+    edition = Edition(RULE)
+    run(edition, [*burst(4), *burst(1, at=70, cluster_id="cb", first=4)])
+    updates = run(edition, burst(4, at=80, first=5))
+    assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "updated", 3)]
+
+
+def test_two_events_that_merge_go_on_as_the_older():
+    edition = Edition(RULE)
+    run(edition, [*burst(4), *burst(4, at=5, cluster_id="cb", first=4)])
+    updates = run(edition, [assignment(8, "ca", "x", minutes=10, merged=["cb"])])
+    assert [(u.event_id, u.state, u.merged_into) for u in updates] == [("eb", "ended", "ea"), ("ea", "updated", None)]
+    assert updates[1].stories_total == 9
+
+
+def test_an_event_survives_in_a_cluster_that_had_none():
+    edition = Edition(RULE)
+    run(edition, [*burst(1), *burst(4, at=5, cluster_id="cb", first=1)])
+    updates = run(edition, [assignment(5 + n, "ca", f"x{n}", minutes=10, merged=["cb"] if not n else []) for n in range(3)])
+    assert {(update.event_id, update.cluster_id, update.state) for update in updates} == {("eb", "ca", "updated")}
+
+
+@given(streams)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_every_event_has_one_start_and_its_sequence_has_no_gap(stream):
+    by_event = {}
+    for update in run(Edition(RULE), stories(stream)):
+        by_event.setdefault(update.event_id, []).append(update)
+        assert update.stories_in_window <= update.stories_total
+        assert len(update.stories) == update.stories_in_window
+        assert len({story.id for story in update.stories}) == len(update.stories)
+        assert update.window_end - update.window_start <= update.last_seen - update.first_seen
+    for updates in by_event.values():
+        assert [update.sequence for update in updates] == list(range(1, len(updates) + 1))
+        assert [update.state for update in updates].count("started") == 1
+        assert updates[0].state == "started"
+        assert all(update.merged_into is None for update in updates[:-1])
+
+
+def picture(edition):
+    counted = {key: (c.stories, c.publishers, c.event) for key, c in edition.counted.items()}
+    return counted, edition.lifetimes.stream_time, edition.position
+
+
+@given(streams, st.integers(0, 40), st.integers(0, 40), st.integers(3, 40), st.randoms())
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_a_crash_changes_no_update(stream, survived, committed, step, random):
+    """The changelog kept the rows of a prefix; the log is delivered again from an earlier offset."""
+    log = stories(stream, step)
+    survived = min(survived, len(log))
+    committed = min(survived, committed)
+    calm, crashed = Edition(RULE), Edition(RULE)
+    expected, rows = [], {}
+    for position, row in enumerate(log):
+        outcome = detect(calm, row)
+        expected.append(outcome.row)
+        if position < survived:
+            rows[row.story.id] = outcome.row
+            for story_id in outcome.dropped.rows:
+                del rows[story_id]
+    kept = [decode(encode(row), Detection) for row in rows.values()]
+    random.shuffle(kept)
+    restore(crashed, kept)
+    for row in log[committed:]:
+        outcome = detect(crashed, row)
+        if outcome is None:  # its row went when its answer was safe
+            assert row.story.id not in rows
+        else:
+            assert outcome.row == expected[row.position]
+    for edition in (calm, crashed):  # what died with the last story goes with the next
+        advance(edition, edition.lifetimes.stream_time)
+    assert picture(crashed) == picture(calm)
+
+
+def test_evidence_names_the_first_story_and_then_the_most_central():
+    texts = ["odd one here", "quake city", "quake city dead", "quake city toll"]
+    rows = [assignment(n, "ca", f"s{n}", text, n, publisher="pqrs"[n]) for n, text in enumerate(texts)]
+    (update,) = run(Edition(RULE), rows)
+    assert [story.id for story in update.stories] == ["s0", "s1", "s2", "s3"]
+    assert update.headline == "Quake city"
+    assert to_micros(update.at) == to_micros(rows[-1].story.crawled_at)

@@ -1,0 +1,42 @@
+"""Lifetimes of clusters."""
+
+from pipeline.stages.lifetimes import Lifetimes
+
+
+def lifetimes_with(**clusters):
+    lifetimes = Lifetimes(look_back=10)
+    for cluster_id, last in clusters.items():
+        lifetimes.touch(cluster_id, last)
+    return lifetimes
+
+
+def test_a_cluster_dies_when_its_last_story_lies_before_the_horizon():
+    lifetimes = lifetimes_with(a=0, b=5)
+    lifetimes.advance(10)
+    assert list(lifetimes.expire()) == []
+    lifetimes.advance(11)
+    assert list(lifetimes.expire()) == ["a"]
+    assert list(lifetimes.expire()) == []
+
+
+def test_a_story_out_of_order_does_not_shorten_a_life():
+    lifetimes = lifetimes_with(a=5)
+    lifetimes.touch("a", 1)
+    lifetimes.advance(15)
+    assert list(lifetimes.expire()) == []
+
+
+def test_stream_time_never_goes_back():
+    lifetimes = lifetimes_with()
+    lifetimes.advance(9)
+    lifetimes.advance(3)
+    assert lifetimes.stream_time == 9
+
+
+def test_a_merged_cluster_lives_on_as_its_survivor():
+    lifetimes = lifetimes_with(a=0, b=5, c=6)
+    lifetimes.merge("b", "a")
+    lifetimes.merge("a", "c")
+    assert {lifetimes.resolve(cluster_id) for cluster_id in "abc"} == {"c"}
+    lifetimes.advance(17)
+    assert list(lifetimes.expire()) == ["c"]

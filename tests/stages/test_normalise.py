@@ -1,0 +1,112 @@
+"""Normalise: tables of cases."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipeline.records import InvalidRecord, Story
+from pipeline.stages.normalise import canonical_url, clean_text, cut_publisher, event_time, normalise, tokenise
+
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def story(**changes):
+    fields = {"url": "https://example.com/a", "title": "Quake hits city", "publisher": "Daily", "crawled_at": NOW}
+    return Story(**(fields | changes))
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("  Two   spaces\n", "Two spaces"),
+        ("Fish &amp; chips", "Fish & chips"),
+        ("<b>Bold</b> claim", "Bold claim"),
+        ("a < b and c > d", "a < b and c > d"),
+        ("\u201cIt\u2019s\u201d", "\u201cIt's\u201d"),
+        ("\ufb01re \uff21\uff22\uff23", "fire ABC"),
+        ("zero\u200bwidth\u202e and\x00 NUL", "zero width and NUL"),
+    ],
+)
+def test_clean_text(text, clean):
+    assert clean_text(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("title", "publisher", "headline"),
+    [
+        ("Quake hits city - The Daily", "The Daily", "Quake hits city"),
+        ("Quake hits city | THE DAILY", "The Daily", "Quake hits city"),
+        ("Quake - the latest", "The Daily", "Quake - the latest"),
+        ("The Daily", "The Daily", "The Daily"),
+    ],
+)
+def test_cut_publisher(title, publisher, headline):
+    assert cut_publisher(title, publisher) == headline
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("HTTP://Example.COM:80/Path?utm_source=x&b=2#top", "http://example.com/Path?b=2"),
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com:8443/a?b=1&a=2", "https://example.com:8443/a?b=1&a=2"),
+        ("https://example.com/a?fbclid=123", "https://example.com/a"),
+    ],
+)
+def test_canonical_url(url, canonical):
+    assert canonical_url(url) == canonical
+    assert canonical_url(canonical) == canonical
+
+
+@pytest.mark.parametrize("url", ["example.com/a", "ftp://example.com/a", "https://", "http://[::1", "javascript:alert(1)", "/a"])
+def test_what_is_no_web_address_is_refused_by_name(url):
+    with pytest.raises(InvalidRecord, match="url: .*not an absolute http or https URL"):
+        canonical_url(url)
+
+
+def test_tokens_are_stems_of_content_words_and_the_capitalised_ones_are_marked():
+    assert tokenise("The 3 rescuers were searching Nepal's ruins", "en") == (
+        ["3", "rescuer", "search", "nepal", "ruin"],
+        ["3", "nepal"],
+    )
+
+
+def test_a_headline_of_stop_words_keeps_them():
+    assert tokenise("Who is who?", "en")[0] == ["who", "is", "who"]
+
+
+def test_a_language_without_lists_keeps_its_words():
+    assert tokenise("Saluton mondo", "xx")[0] == ["saluton", "mondo"]
+
+
+def test_a_story_without_id_gets_the_same_one_for_the_same_page():
+    first = normalise(story(url="https://example.com/a?utm_source=feed"), NOW)
+    second = normalise(story(url="https://EXAMPLE.com/a#comments"), NOW)
+    other = normalise(story(url="https://example.com/b"), NOW)
+    assert first.id == second.id != other.id
+
+
+def test_an_empty_publisher_is_the_host():
+    assert normalise(story(publisher=" "), NOW).publisher == "example.com"
+
+
+def test_the_edition_is_the_language_without_its_region():
+    assert normalise(story(language="pt_BR"), NOW).edition == "pt"
+    assert normalise(story(), NOW, default_language="de").edition == "de"
+
+
+def test_a_story_from_the_future_is_taken_at_the_time_it_was_received():
+    assert event_time(NOW + timedelta(hours=2), NOW) == NOW
+    assert event_time(NOW - timedelta(hours=2), NOW) == NOW - timedelta(hours=2)
+
+
+@pytest.mark.parametrize("crawled_at", [datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)])
+def test_an_impossible_date_is_refused_by_name_and_value(crawled_at):
+    with pytest.raises(InvalidRecord, match=f"crawled_at: {crawled_at.year}"):
+        normalise(story(crawled_at=crawled_at), NOW)
+
+
+@pytest.mark.parametrize("title", [" ", "<br/>", "\u200b", "&nbsp;"])
+def test_a_title_without_text_is_refused(title):
+    with pytest.raises(InvalidRecord, match="title: .* holds no text"):
+        normalise(story(title=title), NOW)
