@@ -1,0 +1,91 @@
+"""Real Kafka and real Postgres for the tests that need them: given by the environment, else from Docker, else embedded."""
+
+import os
+import subprocess
+import uuid
+from contextlib import ExitStack
+
+import pytest
+import sqlalchemy as sa
+
+from pipeline.config import Settings
+from pipeline.embedded.kafka import EmbeddedKafka
+from pipeline.embedded.postgres import EmbeddedPostgres
+from pipeline.storage.engine import create_engine
+
+
+def docker_answers():
+    try:
+        return subprocess.run(["docker", "info"], capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory):
+    """Bootstrap servers of a Kafka."""
+    if given := os.environ.get("NEWSBURST_TEST_KAFKA"):
+        yield given
+        return
+    with ExitStack() as stack:
+        if docker_answers():
+            from testcontainers.kafka import KafkaContainer
+
+            yield stack.enter_context(KafkaContainer().with_kraft()).get_bootstrap_server()
+        else:
+            server = EmbeddedKafka(tmp_path_factory.mktemp("kafka"))
+            stack.callback(server.stop)
+            server.start()
+            yield server.bootstrap
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory):
+    """URI of a Postgres on which databases can be made."""
+    if given := os.environ.get("NEWSBURST_TEST_POSTGRES"):
+        yield given
+        return
+    with ExitStack() as stack:
+        if docker_answers():
+            from testcontainers.postgres import PostgresContainer
+
+            yield stack.enter_context(PostgresContainer("postgres:17", driver=None)).get_connection_url()
+        else:
+            server = EmbeddedPostgres(tmp_path_factory.mktemp("postgres"))
+            stack.callback(server.stop)
+            server.start()
+            yield server.uri
+
+
+@pytest.fixture
+def new_database(postgres_server):
+    """Makes empty databases, and drops them after the test."""
+    made = []
+    engine = create_engine(postgres_server).execution_options(isolation_level="AUTOCOMMIT")
+
+    def make():
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        with engine.connect() as connection:
+            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+        made.append(name)
+        return sa.make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
+
+    yield make
+    with engine.connect() as connection:
+        for name in made:
+            connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
+@pytest.fixture
+def database(new_database):
+    """URI of an empty database."""
+    return new_database()
+
+
+@pytest.fixture
+def settings(kafka, database, tmp_path):
+    """Settings with topics of their own on the tests' Kafka."""
+    return Settings(
+        kafka=kafka, postgres=database, topic_prefix=f"t{uuid.uuid4().hex[:8]}", partitions=2, data=tmp_path / "data"
+    )

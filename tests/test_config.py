@@ -1,0 +1,63 @@
+"""Settings."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.config import SettingsError, load
+from pipeline.times import HOUR
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch, tmp_path):
+    for name in [name for name in os.environ if name.startswith("NEWSBURST_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def running(folder, pid):
+    folder.mkdir()
+    (folder / "services.json").write_text(json.dumps({"kafka": "k:1", "postgres": "postgresql://p", "pid": str(pid)}))
+
+
+def test_the_environment_sets_what_it_names(monkeypatch):
+    monkeypatch.setenv("NEWSBURST_THRESHOLD", "3")
+    monkeypatch.setenv("NEWSBURST_WINDOW_HOURS", "0.5")
+    rule = load().detect_rule()
+    assert (rule.threshold, rule.window) == (3, HOUR // 2)
+
+
+@pytest.mark.parametrize(("name", "value"), [("THRESHOLD", "many"), ("PARTITIONS", "0"), ("LOG_LEVEL", "LOUD")])
+def test_a_wrong_setting_is_named_with_its_value(monkeypatch, name, value):
+    monkeypatch.setenv(f"NEWSBURST_{name}", value)
+    with pytest.raises(SettingsError, match=f"NEWSBURST_{name}='{value}'"):
+        load()
+
+
+def test_running_embedded_services_are_found(tmp_path):
+    running(tmp_path / ".newsburst", os.getpid())
+    assert load().kafka == "k:1"
+
+
+def test_the_environment_goes_before_running_services(monkeypatch, tmp_path):
+    running(tmp_path / ".newsburst", os.getpid())
+    monkeypatch.setenv("NEWSBURST_KAFKA", "mine:9092")
+    assert (load().kafka, load().postgres) == ("mine:9092", "postgresql://p")
+
+
+def test_services_whose_process_has_gone_are_not(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    running(tmp_path / ".newsburst", gone.pid)
+    assert load().kafka == "127.0.0.1:9092"
+
+
+def test_settings_survive_the_way_to_another_process(monkeypatch):
+    monkeypatch.setenv("NEWSBURST_MIN_PUBLISHERS", "4")
+    settings = load()
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert load() == settings
