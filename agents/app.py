@@ -33,7 +33,7 @@ def create_app(settings: Settings) -> App:
         stream_wait_empty=False,
         agent_supervisor=CrashingSupervisor,  # Faust would restart a failing agent for ever, in silence
         broker_commit_interval=1.0,
-        broker_session_timeout=30.0,
+        broker_session_timeout=10.0,  # how long the partitions of a killed worker wait for another
         broker_heartbeat_interval=3.0,
         consumer_auto_offset_reset="earliest",
         producer_acks=-1,

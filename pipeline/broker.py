@@ -136,6 +136,10 @@ class Gauge:
         await self._consumer.stop()
         await self._admin.close()
 
+    async def records(self, topic: str) -> int:
+        """How many records the topic has had."""
+        return sum((await self._ends([self._settings.topic(topic)])).values())
+
     async def dead_letters(self) -> int:
         """How many dead letters there are, over all topics."""
         ends = await self._ends([topic.name for topic in all_topics(self._settings) if topic.name.endswith(".dlq")])

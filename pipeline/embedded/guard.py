@@ -31,14 +31,15 @@ class Guarded:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.log = log
-        self._guard = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.embedded.guard", stop_signal.name, user or "-", *command],
-            stdin=subprocess.PIPE,
-            stdout=log.open("ab"),
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, **(environment or {})},
-        )
+        with log.open("ab") as output:
+            self._guard = subprocess.Popen(
+                [sys.executable, "-m", "pipeline.embedded.guard", stop_signal.name, user or "-", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
 
     def has_ended(self) -> bool:
         """Whether the service has ended by itself."""

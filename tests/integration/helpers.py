@@ -1,0 +1,97 @@
+"""A worker as a process, and what the integration tests read."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from pipeline.broker import Gauge, admin, create_topics, partitions
+from pipeline.storage.migrate import migrate
+
+
+def prepare(settings):
+    """Make the topics and the schema."""
+    migrate(settings.postgres)
+    asyncio.run(create_topics(settings))
+
+
+@contextmanager
+def worker(settings, log):
+    """A worker that runs while the context lasts, and ends by SIGTERM with exit code 0."""
+    process = start(settings, log)
+    try:
+        yield process
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0, log.read_text()[-3000:]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def start(settings, log):
+    """Start a worker process."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "agents.worker"],
+            env={**os.environ, **settings.environment()},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+
+
+async def _send(settings, topic, messages):
+    producer = AIOKafkaProducer(bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, max_request_size=2**21)
+    await producer.start()
+    for key, value in messages:
+        await producer.send(settings.topic(topic), value, key=key)
+    await producer.stop()
+
+
+def send(settings, topic, messages):
+    """Send (key, value) messages."""
+    asyncio.run(_send(settings, topic, messages))
+
+
+async def _settled(settings, process, expected, seconds):
+    deadline = time.monotonic() + seconds
+    async with Gauge(settings) as gauge:
+        while True:
+            assert process.poll() is None, "The worker has ended."
+            heard = await gauge.records("assignments") + await gauge.dead_letters()
+            if heard >= expected and await gauge.lag() == 0:
+                return
+            assert time.monotonic() < deadline, f"Not settled in {seconds} s: {heard} of {expected}."
+            await asyncio.sleep(0.3)
+
+
+def wait_until_settled(settings, process, expected, seconds=200):
+    """Wait until the worker has finished with all that was sent: `expected` stories, dead letters among them."""
+    asyncio.run(_settled(settings, process, expected, seconds))
+
+
+async def _read(settings, name):
+    async with admin(settings) as client:
+        found = await partitions(client, [name])
+    consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        consumer.assign(found)
+        await consumer.seek_to_beginning(*found)
+        ends = await consumer.end_offsets(found)
+        records = []
+        while any([await consumer.position(partition) < ends[partition] for partition in found]):
+            for batch in (await consumer.getmany(timeout_ms=500)).values():
+                records += batch
+        return records
+    finally:
+        await consumer.stop()
+
+
+def read(settings, topic):
+    """All records of a topic."""
+    return asyncio.run(_read(settings, settings.topic(topic)))

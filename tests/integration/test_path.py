@@ -1,0 +1,114 @@
+"""The whole path on real Kafka and Postgres: what comes out equals the pure replay of the fingerprints topic."""
+
+import gzip
+import os
+import signal
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story, decode
+from pipeline.replay import replay
+from pipeline.storage.migrate import migrate
+from pipeline.storage.read import Reader
+from pipeline.storage.write import Writer
+from tests.integration.helpers import prepare, read, send, start, wait_until_settled, worker
+from tests.storage.dump import dump
+
+SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
+COUNT = 2_500
+"""Enough stories for events to break and clusters to merge."""
+
+
+@pytest.fixture(scope="module")
+def lines():
+    with gzip.open(SAMPLE) as stories:
+        return [line.strip() for line in islice(stories, COUNT)]
+
+
+def replayed(settings):
+    """The pure replay of what is on the fingerprints topic, partition by partition."""
+    by_partition = {}
+    for record in read(settings, "fingerprints"):
+        by_partition.setdefault(record.partition, []).append((record.offset, decode(record.value, Fingerprint)))
+    return [
+        step
+        for _, log in sorted(by_partition.items())
+        for step in replay(sorted(log, key=lambda item: item[0]), settings.cluster_rule(), settings.detect_rule())
+    ]
+
+
+def assert_equal_to_replay(settings, other_database):
+    """Postgres, row for row; the topics, record for record of the last state."""
+    steps = replayed(settings)
+    migrate(other_database)
+    writer = Writer(other_database)
+    writer.write([record for step in steps for record in (step.assignment, *step.clusters, *step.updates)])
+    writer.close()
+    assert dump(settings.postgres) == dump(other_database)
+
+    assignments = {record.key.decode(): decode(record.value, Assignment) for record in read(settings, "assignments")}
+    assert assignments == {step.assignment.story.id: step.assignment for step in steps}
+    clusters = {record.key.decode(): decode(record.value, Cluster) for record in read(settings, "clusters")}
+    assert clusters == {state.id: state for step in steps for state in step.clusters}
+    updates = {}
+    for record in read(settings, "events"):
+        update = decode(record.value, EventUpdate)
+        assert updates.setdefault((update.event_id, update.sequence), update) == update
+    assert list(updates.values()) == [update for step in steps for update in step.updates]
+    return steps
+
+
+def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, new_database, lines, tmp_path):
+    prepare(settings)
+    with worker(settings, tmp_path / "worker.log") as process:
+        send(settings, "stories", [(b"en", line) for line in lines])
+        wait_until_settled(settings, process, COUNT)
+    steps = assert_equal_to_replay(settings, new_database())
+    assert len(steps) == COUNT
+    assert sum(update.sequence == 1 for step in steps for update in step.updates) >= 10
+    assert any(step.assignment.merged for step in steps)
+
+    reader = Reader(settings.postgres)
+    assert reader.count("stories") == COUNT
+    breaking = reader.breaking()
+    assert breaking
+    assert len(reader.event(breaking[0]["event_id"])) == breaking[0]["stories"]
+    assert reader.timeline(breaking[0]["event_id"])[0]["state"] == "started"
+    reader.close()
+
+
+def test_a_worker_killed_halfway_and_started_again_gives_the_same(settings, new_database, lines, tmp_path):
+    prepare(settings)
+    log = tmp_path / "worker.log"
+    process = start(settings, log)
+    reader = Reader(settings.postgres)
+    send(settings, "stories", [(b"en", line) for line in lines])
+    for share in (0.2, 0.6):
+        deadline = time.monotonic() + 120
+        while reader.count("stories") < share * COUNT:
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert reader.count("stories") < COUNT, "It was killed too late to show anything."
+        process = start(settings, log)
+    wait_until_settled(settings, process, COUNT)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    reader.close()
+    steps = assert_equal_to_replay(settings, new_database())
+    assert {step.assignment.story.id for step in steps} == {decode(line, Story).id for line in lines}
+
+
+def test_stories_without_a_key_and_in_several_languages_are_processed(settings, new_database, lines, tmp_path):
+    prepare(settings)
+    stories = lines[:60] + [line.replace(b'"en"', b'"de"').replace(b"uci-", b"de-") for line in lines[:60]]
+    with worker(settings, tmp_path / "worker.log") as process:
+        send(settings, "stories", [(None, line) for line in stories])
+        wait_until_settled(settings, process, 120)
+    steps = assert_equal_to_replay(settings, new_database())
+    assert {step.assignment.story.edition for step in steps} == {"en", "de"}
