@@ -27,7 +27,7 @@ def correct_faust(app: faust.App) -> None:
         await app.consumer.wait_for_stopped_flow()
 
 
-async def _wait_next_records(self: Any, timeout: float) -> tuple[Mapping[Any, Any], Any]:
+async def _wait_next_records(self: Any, timeout: float) -> tuple[Mapping[Any, Any], Any]:  # noqa: ASYNC109 - Faust's
     """Fetch the next records of the active partitions; `not_waiting_next_records` is clear while the fetch is in flight."""
     if not self.flow_active:
         await self.wait(self.can_resume_flow)

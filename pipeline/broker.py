@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -49,7 +50,9 @@ async def create_topics(settings: Settings) -> list[str]:
             if not code:
                 made.append(name)
             elif error is not TopicAlreadyExistsError:
-                raise BrokerError(f"Kafka at {settings.kafka} did not make topic {name}: {error.__name__} {rest[0] or ''}")
+                raise BrokerError(
+                    f"Kafka at {settings.kafka} did not make topic {name}: {error.__name__} {rest[0] or ''}"
+                )
     return made
 
 
@@ -89,7 +92,7 @@ class StoryProducer:
             bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, linger_ms=5, max_batch_size=131_072
         )
 
-    async def __aenter__(self) -> "StoryProducer":
+    async def __aenter__(self) -> Self:
         try:
             await self._producer.start()
             found = await self._producer.partitions_for(self._topic)
@@ -123,7 +126,7 @@ class Gauge:
         self._consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False)
         self._admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
 
-    async def __aenter__(self) -> "Gauge":
+    async def __aenter__(self) -> Self:
         try:
             await self._consumer.start()
             await self._admin.start()

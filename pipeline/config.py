@@ -28,7 +28,8 @@ class Settings(BaseSettings):
     postgres: Annotated[str, Field(description="Postgres URI.")] = "postgresql://127.0.0.1:5432/newsburst"
     data: Annotated[Path, Field(description="Folder of the embedded services.")] = Path(".newsburst")
     topic_prefix: Annotated[
-        str, Field(description="First part of every topic name and of the consumer group.", pattern=r"^[A-Za-z0-9._-]+$")
+        str,
+        Field(description="First part of every topic name and of the consumer group.", pattern=r"^[A-Za-z0-9._-]+$"),
     ] = "newsburst"
     partitions: Annotated[int, Field(description="Partitions of the topics that `topics create` makes.", ge=1)] = 4
     replication: Annotated[int, Field(description="Replicas of those topics.", ge=1)] = 1

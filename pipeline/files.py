@@ -3,11 +3,11 @@
 import gzip
 import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple, cast
 
 from pipeline.records import InvalidRecord, Story, decode
 from pipeline.stages.normalise import normalise
@@ -22,16 +22,17 @@ class Line(NamedTuple):
     error: str
 
 
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip stream."""
+
+
 @contextmanager
-def _open(path: str) -> Iterator[IO[bytes]]:
-    if path == "-":
-        buffered = io.BufferedReader(sys.stdin.buffer.raw) if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer
-        yield gzip.open(buffered) if buffered.peek(2)[:2] == b"\x1f\x8b" else buffered  # type: ignore[attr-defined]
-        return
-    with Path(path).open("rb") as raw:
-        if raw.peek(2)[:2] == b"\x1f\x8b":
+def _open(path: str) -> Iterator[Iterable[bytes]]:
+    with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as opened:
+        raw = cast("io.BufferedReader", opened)
+        if raw.peek(len(GZIP)).startswith(GZIP):
             with gzip.open(raw) as unpacked:
-                yield unpacked  # type: ignore[misc]
+                yield unpacked
         else:
             yield raw
 

@@ -18,7 +18,9 @@ async def listen(settings: Settings, topic: str, *, follow: bool = False) -> Asy
         found = await partitions(client, [name])
     if not found:
         raise BrokerError(f"Kafka at {settings.kafka} has no topic {name}: run `newsburst topics create`.")
-    consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False, auto_offset_reset="earliest")
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=settings.kafka, enable_auto_commit=False, auto_offset_reset="earliest"
+    )
     await consumer.start()
     try:
         consumer.assign(found)

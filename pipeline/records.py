@@ -34,7 +34,9 @@ class Story(Record, frozen=True, kw_only=True):
     title: Annotated[str, Meta(min_length=1, max_length=MAX_TITLE)]
     publisher: Annotated[str, Meta(max_length=MAX_PUBLISHER, description="If empty, the host of the URL.")]
     crawled_at: Annotated[Time, Meta(description="When the crawler saw the story: the event time of all that follows.")]
-    id: Annotated[Id | None, Meta(description="Names the story for good; if missing, the hash of the canonical URL.")] = None
+    id: Annotated[
+        Id | None, Meta(description="Names the story for good; if missing, the hash of the canonical URL.")
+    ] = None
     body: Annotated[str, Meta(max_length=MAX_BODY)] | None = None
     language: Language | None = None
     published_at: Time | None = None
@@ -51,8 +53,12 @@ class NormalisedStory(Record, frozen=True, kw_only=True):
     language: str
     crawled_at: Annotated[Time, Meta(description="Event time; never after `received_at`.")]
     received_at: Annotated[Time, Meta(description="When the broker took the story in.")]
-    tokens: Annotated[list[str], Meta(description="Stems of the headline's content words, in reading order, repeats kept.")]
-    marked: Annotated[list[str], Meta(description="Those tokens that the headline writes with a capital or a digit first.")]
+    tokens: Annotated[
+        list[str], Meta(description="Stems of the headline's content words, in reading order, repeats kept.")
+    ]
+    marked: Annotated[
+        list[str], Meta(description="Those tokens that the headline writes with a capital or a digit first.")
+    ]
     published_at: Time | None = None
 
 
@@ -81,7 +87,9 @@ class Assignment(Record, frozen=True, kw_only=True):
     merged: Annotated[list[str], Meta(description="Clusters that this story showed to be one with `cluster_id`.")]
     weights: Annotated[dict[str, int], Meta(description="TF-IDF vector of the tokens; 65536 is a length of one.")]
     similar: Annotated[list[Similar], Meta(description="The most similar stories of the look-back, best first.")]
-    duplicate_of: Annotated[str | None, Meta(description="The first story that this one is a near-duplicate of.")] = None
+    duplicate_of: Annotated[str | None, Meta(description="The first story that this one is a near-duplicate of.")] = (
+        None
+    )
     late: Annotated[bool, Meta(description="It came later than the look-back allows to match it.")] = False
 
 
@@ -139,8 +147,12 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     last_seen: Time
     caused_by: Annotated[str, Meta(description="Id of the story that caused this update.")]
     caused_by_received_at: Annotated[Time, Meta(description="When the broker took that story in.")]
-    stories: Annotated[list[EventStory], Meta(description="Evidence: the first story, then the most central ones; 50 at most.")]
-    merged_into: Annotated[str | None, Meta(description="The event that goes on for this one, when two proved one.")] = None
+    stories: Annotated[
+        list[EventStory], Meta(description="Evidence: the first story, then the most central ones; 50 at most.")
+    ]
+    merged_into: Annotated[
+        str | None, Meta(description="The event that goes on for this one, when two proved one.")
+    ] = None
 
 
 class EventMark(Record, frozen=True, kw_only=True):

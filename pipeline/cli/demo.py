@@ -29,10 +29,16 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 
 
 @click.command()
-@click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="Seconds of news a second: 3600 is an hour a second.")
+@click.option(
+    "--speed", type=click.FloatRange(min=0, min_open=True), help="Seconds of news a second: 3600 is an hour a second."
+)
 @click.option("--exit", "exit_", is_flag=True, help="End after the summary instead of staying up.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the counts to this file.")
-@click.option("--file", default=SAMPLE, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Stories to play.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the counts to this file."
+)
+@click.option(
+    "--file", default=SAMPLE, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Stories to play."
+)
 def demo(speed: float | None, exit_: bool, json_file: Path | None, file: Path) -> None:
     """Play 11,623 real stories through Kafka and watch events break; then query them in Postgres.
 
@@ -71,7 +77,10 @@ async def _play(settings: Settings, stories: list[Story], speed: float | None, w
     async with Gauge(settings) as gauge:
         with Progress(*columns, console=console) as progress:
             stored = progress.add_task("stories in Postgres", total=len(stories))
-            tasks = [asyncio.create_task(_send(settings, stories, speed)), asyncio.create_task(_show_alerts(settings, progress))]
+            tasks = [
+                asyncio.create_task(_send(settings, stories, speed)),
+                asyncio.create_task(_show_alerts(settings, progress)),
+            ]
             try:
                 done = False
                 while not done:
@@ -141,7 +150,7 @@ def _stay(settings: Settings, worker: Guarded, exit_: bool) -> None:
         f"\nKafka     {settings.kafka}\nPostgres  {settings.postgres}\n\n"
         "Try in another terminal, in this folder:\n"
         "  newsburst report breaking\n  newsburst events --alerts\n"
-        f'  psql {settings.postgres} -c "SELECT * FROM news.report_breaking_now"\n\nCtrl-C stops all.'
+        f"  psql {settings.postgres}\n\nCtrl-C stops all."
     )
     while not worker.has_ended():
         time.sleep(0.5)

@@ -17,7 +17,9 @@ FILE = click.Path(exists=True, dir_okay=False)
 @click.command()
 @click.argument("stories", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--truth", type=FILE, required=True, help="Labels: CSV with the columns story_id and event.")
-@click.option("--profile", type=click.Choice(["newsburst"]), default="newsburst", show_default=True, help="Rules to apply.")
+@click.option(
+    "--profile", type=click.Choice(["newsburst"]), default="newsburst", show_default=True, help="Rules to apply."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def evaluate(stories: str, truth: str, profile: str, as_json: bool) -> None:
     """Replay STORIES and measure clusters and alerts against labels.

@@ -17,7 +17,9 @@ from pipeline.times import to_micros
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="Seconds of crawl time a second; else at full speed.")
+@click.option(
+    "--speed", type=click.FloatRange(min=0, min_open=True), help="Seconds of crawl time a second; else at full speed."
+)
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def produce(file: str, speed: float | None, quiet: bool) -> None:
     """Send the stories of FILE to Kafka: one JSON object a line, plain or gzip; - is standard input.

@@ -16,7 +16,9 @@ from pipeline.replay import replay as run
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("replay"), show_default=True, help="Folder.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("replay"), show_default=True, help="Folder."
+)
 def replay(file: str, out: Path) -> None:
     """Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.
 

@@ -65,7 +65,9 @@ def _show(query: Callable[..., list[Row]], given: Sequence[Any], columns: list[s
     finally:
         reader.close()
     if given and not rows:
-        raise click.ClickException(f"There is no event {given[0]}: `newsburst report breaking` lists those that break now.")
+        raise click.ClickException(
+            f"There is no event {given[0]}: `newsburst report breaking` lists those that break now."
+        )
     if as_json:
         print_json(rows)
     else:

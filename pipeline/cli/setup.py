@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from pipeline.storage.schema import SCHEMA
 from pipeline.broker import BrokerError, check_topics, create_topics
 from pipeline.config import Settings, load
 from pipeline.schemas import write_schemas
 from pipeline.storage import migrate as migrations
 from pipeline.storage.engine import DatabaseError
 from pipeline.storage.read import Reader
+from pipeline.storage.schema import SCHEMA
 
 
 @click.group()

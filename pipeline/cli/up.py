@@ -29,7 +29,9 @@ def up() -> None:
         log = settings.data / "up" / "worker.log"
         worker = start_worker(settings, log)
         try:
-            click.echo(f"Kafka     {settings.kafka}\nPostgres  {settings.postgres}\nWorker    log in {log}\nCtrl-C stops all.")
+            click.echo(
+                f"Kafka     {settings.kafka}\nPostgres  {settings.postgres}\nWorker    log in {log}\nCtrl-C stops all."
+            )
             while not worker.has_ended():
                 time.sleep(0.5)
             raise click.ClickException(f"The worker ended; the end of {log}:\n{worker.last_words()}")

@@ -32,7 +32,7 @@ def worker() -> None:
             f"The package `agents` that Python finds ({where}) is not Newsburst's: another distribution of that name shadows it. "
             "Install Newsburst in an environment of its own."
         )
-    os.execvpe(COMMAND[0], COMMAND, {**os.environ, **settings.environment()})
+    os.execvpe(COMMAND[0], COMMAND, {**os.environ, **settings.environment()})  # noqa: S606 - no shell is wanted
 
 
 def missing(settings: Settings) -> list[str]:

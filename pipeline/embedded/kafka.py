@@ -81,7 +81,10 @@ class EmbeddedKafka:
             shutil.rmtree(logs, ignore_errors=True)
             arguments = ["format", "-t", uuid4().hex[:22], "-c", str(properties)]
             made = subprocess.run(
-                [str(JAVA), "-cp", jars, "kafka.tools.StorageTool", *arguments], capture_output=True, text=True, check=False
+                [str(JAVA), "-cp", jars, "kafka.tools.StorageTool", *arguments],
+                capture_output=True,
+                text=True,
+                check=False,
             )
             if made.returncode:
                 raise KafkaUnavailable(f"Kafka could not format {logs}:\n{made.stdout}{made.stderr}")

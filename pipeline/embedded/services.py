@@ -49,6 +49,7 @@ def embedded_services(data: Path, name: str) -> Iterator[Services]:
         stack.callback(note.unlink, missing_ok=True)
         services = Services(kafka.bootstrap, postgres.uri)
         note.write_text(
-            json.dumps({"kafka": services.kafka, "postgres": services.postgres, "pid": str(os.getpid())}), encoding="utf-8"
+            json.dumps({"kafka": services.kafka, "postgres": services.postgres, "pid": str(os.getpid())}),
+            encoding="utf-8",
         )
         yield services

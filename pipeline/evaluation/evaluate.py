@@ -53,7 +53,9 @@ def read_truth(path: str) -> dict[str, str]:
     with Path(path).open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines)
         if not {"story_id", "event"} <= set(rows.fieldnames or ()):
-            raise InvalidRecord(f"{path}: its first line should name the columns story_id and event; it is {rows.fieldnames}.")
+            raise InvalidRecord(
+                f"{path}: its first line should name the columns story_id and event; it is {rows.fieldnames}."
+            )
         return {row["story_id"]: row["event"] for row in rows}
 
 

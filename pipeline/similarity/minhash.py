@@ -37,7 +37,8 @@ def signature(tokens: Collection[str]) -> NDArray[np.uint32]:
         return np.full(ROWS, LARGEST, np.uint32)
     values = np.array([zlib.crc32(token.encode()) for token in tokens], np.uint64)
     residues = (values[:, None] * A + B) % np.uint64(PRIME)
-    return np.minimum(residues.min(axis=0), np.uint64(LARGEST)).astype(np.uint32)
+    least: NDArray[np.uint64] = residues.min(axis=0)
+    return np.minimum(least, np.uint64(LARGEST)).astype(np.uint32)
 
 
 def similarity(left: NDArray[np.uint32], right: NDArray[np.uint32]) -> float:

@@ -22,11 +22,11 @@ from hashlib import blake2b
 from heapq import nlargest
 
 from pipeline import records
+from pipeline.languages.background import Background
 from pipeline.records import Assignment, Fingerprint, NormalisedStory, Similar
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import BucketTables, band_keys
 from pipeline.similarity.tfidf import UNIT, dot, inverse_document_frequency, unit_vector
-from pipeline.languages.background import Background
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.scores import JoinWeights, MergeWeights, log_odds, probability, shipped
 from pipeline.times import DAY, HOUR, from_micros, to_micros
@@ -84,6 +84,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
+        """How many stories it has."""
         return len(self.members)
 
 
@@ -124,12 +125,16 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     story = fingerprint.story
     row = edition.rows.get(story.id)
     if position <= edition.position:
-        return None if row is None or row.position != position else Outcome(row, _changed(edition, row), Dropped([], []))
+        return (
+            None if row is None or row.position != position else Outcome(row, _changed(edition, row), Dropped([], []))
+        )
     if row is not None:
         return None
     dropped = advance(edition, to_micros(story.crawled_at))
     assignment = decide(edition, fingerprint, position)
-    apply(edition, assignment, band_keys(minhash.from_bytes(fingerprint.signature), edition.rule.bands, edition.rule.rows))
+    apply(
+        edition, assignment, band_keys(minhash.from_bytes(fingerprint.signature), edition.rule.bands, edition.rule.rows)
+    )
     return Outcome(assignment, _changed(edition, assignment), dropped)
 
 
@@ -160,9 +165,7 @@ def advance(edition: Edition, time: int) -> Dropped:
                 if not edition.holding[token]:
                     del edition.holding[token]
             edition.buckets.remove(edition.keys.pop(story_id), to_micros(row.story.crawled_at), story_id)
-            for absorbed in row.merged:
-                if lifetimes.survivor.pop(absorbed, None):
-                    clusters.append(absorbed)
+            clusters.extend(absorbed for absorbed in row.merged if lifetimes.survivor.pop(absorbed, None))
     return Dropped(clusters, rows)
 
 
@@ -367,9 +370,7 @@ def _join_score(
     )
 
 
-def _merge_score(
-    weight: MergeWeights, larger: Cluster, smaller: Cluster, best_join: float, other_join: float
-) -> float:
+def _merge_score(weight: MergeWeights, larger: Cluster, smaller: Cluster, best_join: float, other_join: float) -> float:
     """Log-odds that the two clusters are about one event."""
     across = dot(larger.sums, smaller.sums)
     cosine = across / math.sqrt(larger.square * smaller.square)

@@ -57,6 +57,7 @@ class Counted:
 
     @property
     def last(self) -> int:
+        """Time of its last story."""
         return self.stories[-1][0]
 
 
@@ -149,9 +150,7 @@ def advance(edition: Edition, time: int) -> Dropped:
     return dropped
 
 
-def breaking_window(
-    times: list[int], publishers: list[str], new: int, rule: DetectRule
-) -> tuple[int, int] | None:
+def breaking_window(times: list[int], publishers: list[str], new: int, rule: DetectRule) -> tuple[int, int] | None:
     """The fullest window that holds the story at index `new` and breaks, as (first, last + 1); None if none breaks.
 
     `times` ascend. A window holds the stories of `rule.window`, both ends included. Of equally full ones the earliest.
@@ -164,9 +163,9 @@ def breaking_window(
         while stop < len(times) and times[stop] - times[first] <= rule.window:
             inside[publishers[stop]] += 1
             stop += 1
-        if stop - first > rule.threshold and len(inside) >= rule.min_publishers:
-            if best is None or stop - first > best[1] - best[0]:
-                best = (first, stop)
+        breaks = stop - first > rule.threshold and len(inside) >= rule.min_publishers
+        if breaks and (best is None or stop - first > best[1] - best[0]):
+            best = (first, stop)
         inside[publishers[first]] -= 1
         if not inside[publishers[first]]:
             del inside[publishers[first]]
@@ -194,7 +193,7 @@ def _count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[Even
         )
         if events:
             counted.event = events[0]
-            gave_way += [event for event in events[1:]]
+            gave_way += events[1:]
             edition.expect_end(counted)
     insort(counted.stories, (time, story.id))
     counted.publishers[story.publisher] += 1
@@ -300,9 +299,7 @@ def _say(
         edition=cause.story.edition,
         position=cause.position,
         at=from_micros(edition.lifetimes.stream_time),
-        rule=Rule(
-            threshold=rule.threshold, window_seconds=rule.window // SECOND, min_publishers=rule.min_publishers
-        ),
+        rule=Rule(threshold=rule.threshold, window_seconds=rule.window // SECOND, min_publishers=rule.min_publishers),
         headline=evidence[0].story.title,
         stories_in_window=len(window),
         publishers_in_window=len({row.story.publisher for row in in_window}),

@@ -67,7 +67,9 @@ cluster_stories = Table(
     "cluster_stories",
     metadata,
     Column("story_id", Text, ForeignKey(stories.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("cluster_id", Text, ForeignKey(clusters.c.id), nullable=False, comment="The cluster it joined; see merged_into."),
+    Column(
+        "cluster_id", Text, ForeignKey(clusters.c.id), nullable=False, comment="The cluster it joined; see merged_into."
+    ),
     Column("position", BigInteger, nullable=False, comment="Log position of its assignment."),
     Index(None, "cluster_id"),
     comment="Which cluster each story was put in when it came.",
@@ -79,7 +81,9 @@ story_links = Table(
     Column("story_id", Text, ForeignKey(stories.c.id, ondelete="CASCADE"), primary_key=True),
     Column("other_id", Text, primary_key=True, comment="The earlier story."),
     Column("kind", Text, primary_key=True, comment="duplicate (near-copy of the first such story) or similar."),
-    Column("score", Double, comment="Jaccard similarity of the two token sets; none for duplicates of an unlisted story."),
+    Column(
+        "score", Double, comment="Jaccard similarity of the two token sets; none for duplicates of an unlisted story."
+    ),
     Index(None, "other_id"),
     comment="Stories found similar, and near-duplicates.",
 )

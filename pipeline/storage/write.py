@@ -139,8 +139,12 @@ def _links(record: Assignment) -> Iterable[Row]:
     for other_id, score in scores.items():
         yield {"story_id": record.story.id, "other_id": other_id, "kind": "similar", "score": score}
     if record.duplicate_of is not None:
-        score = scores.get(record.duplicate_of)
-        yield {"story_id": record.story.id, "other_id": record.duplicate_of, "kind": "duplicate", "score": score}
+        yield {
+            "story_id": record.story.id,
+            "other_id": record.duplicate_of,
+            "kind": "duplicate",
+            "score": scores.get(record.duplicate_of),
+        }
 
 
 def _event(record: EventUpdate) -> Row:

@@ -51,7 +51,9 @@ def test_the_service_ends_with_its_starter_however_that_ends(tmp_path, end):
 
 def test_stopping_waits_for_the_end_and_gives_the_signal(tmp_path):
     code = "import signal, sys, time\nsignal.signal(signal.SIGINT, lambda *_: sys.exit(print('bye', flush=True)))\n"
-    service = Guarded([sys.executable, "-c", code + "print('up', flush=True)\ntime.sleep(600)"], signal.SIGINT, tmp_path / "log")
+    service = Guarded(
+        [sys.executable, "-c", code + "print('up', flush=True)\ntime.sleep(600)"], signal.SIGINT, tmp_path / "log"
+    )
     wait_for(lambda: "up" in service.last_words())
     assert not service.has_ended()
     service.stop()
@@ -59,7 +61,9 @@ def test_stopping_waits_for_the_end_and_gives_the_signal(tmp_path):
 
 
 def test_a_service_that_fails_is_seen_to_have_ended_and_its_last_words_are_kept(tmp_path):
-    service = Guarded([sys.executable, "-c", "print('no such thing'); raise SystemExit(3)"], signal.SIGTERM, tmp_path / "log")
+    service = Guarded(
+        [sys.executable, "-c", "print('no such thing'); raise SystemExit(3)"], signal.SIGTERM, tmp_path / "log"
+    )
     wait_for(service.has_ended)
     assert service.last_words() == "no such thing"
     service.stop()

@@ -16,7 +16,10 @@ def test_services_start_say_where_they_are_and_stop(tmp_path):
     with embedded_services(tmp_path, "first") as services:
         note = json.loads((tmp_path / "services.json").read_text())
         assert (note["kafka"], note["postgres"]) == (services.kafka, services.postgres)
-        with pytest.raises(AlreadyRunning, match=r"already run on .* Stop that process"), embedded_services(tmp_path, "b"):
+        with (
+            pytest.raises(AlreadyRunning, match=r"already run on .* Stop that process"),
+            embedded_services(tmp_path, "b"),
+        ):
             pass
     assert not (tmp_path / "services.json").exists()
 

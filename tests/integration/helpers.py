@@ -45,7 +45,9 @@ def start(settings, log):
 
 
 async def _send(settings, topic, messages):
-    producer = AIOKafkaProducer(bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, max_request_size=2**21)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, max_request_size=2**21
+    )
     await producer.start()
     for key, value in messages:
         await producer.send(settings.topic(topic), value, key=key)

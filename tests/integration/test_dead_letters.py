@@ -5,7 +5,12 @@ import msgspec
 from pipeline.records import Assignment, decode
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
 
-GOOD = {"url": "https://a.example/1", "title": "Quake hits city", "publisher": "P", "crawled_at": "2024-05-01T12:00:00Z"}
+GOOD = {
+    "url": "https://a.example/1",
+    "title": "Quake hits city",
+    "publisher": "P",
+    "crawled_at": "2024-05-01T12:00:00Z",
+}
 
 
 def raw(**changes):

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from pipeline.similarity.buckets import BucketTables, band_keys
 
 BANDS = 3
-entries = st.lists(st.tuples(st.integers(0, 50), st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS)), max_size=40)
+entries = st.lists(
+    st.tuples(st.integers(0, 50), st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS)), max_size=40
+)
 
 
 def keys_of(values):
@@ -60,7 +62,10 @@ def test_a_bucket_is_bounded():
     assert all(len(bucket) == 10 for table in tables.tables for bucket in table.values())
 
 
-@given(st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12), st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12))
+@given(
+    st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12),
+    st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12),
+)
 def test_band_keys_are_equal_exactly_where_the_rows_of_the_band_are(left, right):
     keys = [band_keys(np.array(values, np.uint32), 4, 3) for values in (left, right)]
     for band in range(4):

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.languages.background import Background, background
-from pipeline.records import decode, encode, Assignment
+from pipeline.records import Assignment, decode, encode
 from pipeline.similarity.tfidf import UNIT, dot
 from pipeline.stages.cluster import ClusterRule, Edition, advance, cluster, restore
 from pipeline.stages.normalise import tokenise

@@ -21,7 +21,8 @@ def stories(stream, step=7):
     """Assignments as the cluster stage could make them: a merged cluster gets no more stories."""
     merged = {}
     made = []
-    for position, (cluster_id, shift, publisher, merges) in enumerate(stream):
+    for position, (drawn, shift, publisher, merges) in enumerate(stream):
+        cluster_id = drawn
         while cluster_id in merged:
             cluster_id = merged[cluster_id]
         absorbed = [other for other in "abc" if other > cluster_id and other not in merged] if merges else []
@@ -41,7 +42,13 @@ def run(edition, rows):
 
 def burst(count, at=0.0, cluster_id="ca", first=0, publishers="pqrs", step=1.0):
     return [
-        assignment(first + n, cluster_id, f"{cluster_id}{first + n}", minutes=at + step * n, publisher=publishers[n % len(publishers)])
+        assignment(
+            first + n,
+            cluster_id,
+            f"{cluster_id}{first + n}",
+            minutes=at + step * n,
+            publisher=publishers[n % len(publishers)],
+        )
         for n in range(count)
     ]
 
@@ -66,7 +73,7 @@ def test_more_than_the_threshold_within_the_window_starts_an_event_once():
     updates = run(Edition(RULE), burst(5))
     assert [(update.state, update.sequence, update.stories_in_window) for update in updates] == [("started", 1, 4)]
     assert updates[0].caused_by == "ca3"
-    assert [story.id for story in updates[0].stories][0] == "ca0"
+    assert updates[0].stories[0].id == "ca0"
 
 
 def test_exactly_the_threshold_is_no_event():
@@ -125,7 +132,9 @@ def test_two_events_that_merge_go_on_as_the_older():
 def test_an_event_survives_in_a_cluster_that_had_none():
     edition = Edition(RULE)
     run(edition, [*burst(1), *burst(4, at=5, cluster_id="cb", first=1)])
-    updates = run(edition, [assignment(5 + n, "ca", f"x{n}", minutes=10, merged=["cb"] if not n else []) for n in range(3)])
+    updates = run(
+        edition, [assignment(5 + n, "ca", f"x{n}", minutes=10, merged=["cb"] if not n else []) for n in range(3)]
+    )
     assert {(update.event_id, update.cluster_id, update.state) for update in updates} == {("eb", "ca", "updated")}
 
 

@@ -58,7 +58,9 @@ def test_canonical_url(url, canonical):
     assert canonical_url(canonical) == canonical
 
 
-@pytest.mark.parametrize("url", ["example.com/a", "ftp://example.com/a", "https://", "http://[::1", "javascript:alert(1)", "/a"])
+@pytest.mark.parametrize(
+    "url", ["example.com/a", "ftp://example.com/a", "https://", "http://[::1", "javascript:alert(1)", "/a"]
+)
 def test_what_is_no_web_address_is_refused_by_name(url):
     with pytest.raises(InvalidRecord, match="url: .*not an absolute http or https URL"):
         canonical_url(url)

@@ -17,7 +17,7 @@ def test_the_migrations_and_the_schema_agree(database):
         options = {
             "include_schemas": True,
             "include_name": lambda name, kind, _: kind != "schema" or name == SCHEMA,
-            "include_object": lambda thing, name, *_: name != "alembic_version",
+            "include_object": lambda _thing, name, *_: name != "alembic_version",
             "version_table_schema": SCHEMA,
         }
         context = MigrationContext.configure(connection, opts=options)

@@ -53,7 +53,9 @@ def test_nothing_is_written_when_part_of_a_batch_fails(database):
     made = records()
     write(database)
     writer = Writer(database)
-    bad = type(made[0])(**{field: getattr(made[0], field) for field in made[0].__struct_fields__} | {"cluster_id": "nul\x00"})
+    bad = type(made[0])(
+        **{field: getattr(made[0], field) for field in made[0].__struct_fields__} | {"cluster_id": "nul\x00"}
+    )
     with pytest.raises((sa.exc.DBAPIError, ValueError)):
         writer.write([*made[1:], bad])
     writer.close()
