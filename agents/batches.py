@@ -39,5 +39,5 @@ async def batches(app: faust.App, stream: Any, size: int = SIZE) -> AsyncIterato
         mine = [event for event in events if event.message.tp in owned]
         if mine:
             yield mine
-        for event in events:
+        for event in mine:
             await stream.ack(event)

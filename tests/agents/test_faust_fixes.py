@@ -71,7 +71,9 @@ def test_the_producer_is_idempotent_and_recovery_stops_the_flow_before_it_seeks(
         async def wait_for_stopped_flow():
             called.append("waited")
 
-        stopper = SimpleNamespace(stop_flow=lambda: called.append("stopped"), wait_for_stopped_flow=wait_for_stopped_flow)
+        stopper = SimpleNamespace(
+            stop_flow=lambda: called.append("stopped"), wait_for_stopped_flow=wait_for_stopped_flow
+        )
         app._consumer = stopper
         await app.on_rebalance_complete.send()
         assert called == ["stopped", "waited"]
