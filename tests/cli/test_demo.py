@@ -25,11 +25,11 @@ def environment(tmp_path):
 
 def processes(folder):
     """The processes whose command line names this folder."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        if str(folder) in " ".join(process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "status"])
+        if str(folder) in " ".join(process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE
+    ]
 
 
 def wait_for_line(path, text, process, seconds=120):
