@@ -115,6 +115,7 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     update = _update(edition, counted, assignment)
     if update is not None:
         updates.append(update)
+    updates += _end_events(edition, assignment)  # a late story can start or reopen what stream time has left behind
     row = edition.rows[story.id] = Detection(assignment=assignment, updates=updates, mark=counted.event)
     return Outcome(row, dropped)
 
@@ -132,7 +133,7 @@ def restore(edition: Edition, rows: Iterable[Detection]) -> None:
     for counted in edition.counted.values():
         if counted.event is not None and counted.event.active:
             edition.expect_end(counted)
-    for counted in edition.ended():  # it was said when stream time came there
+    for counted in edition.ended():  # said by the story that moved stream time there: none leaves this undone
         counted.event = _next_mark(counted, active=False)
 
 

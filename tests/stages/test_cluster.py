@@ -146,7 +146,7 @@ def test_a_state_restored_from_its_rows_goes_on_as_the_old_one(stream, cut, rand
 
 
 @given(streams, st.integers(0, 40), st.integers(0, 40), st.booleans())
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300)
 def test_a_crash_changes_no_answer(stream, survived, committed, dropped_survive):
     """The changelog kept the rows of a prefix; the log is delivered again from an earlier offset."""
     stories = records(stream)

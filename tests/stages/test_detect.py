@@ -114,6 +114,16 @@ def test_an_event_ends_when_stream_time_leaves_its_last_story_a_window_behind():
     assert run(edition, burst(1, at=64, cluster_id="cb", first=6)) == []
 
 
+def test_a_late_story_can_start_what_is_over_already():
+    edition = Edition(RULE)
+    run(edition, [*burst(3), *burst(1, at=120, cluster_id="cb", first=3)])
+    updates = run(edition, burst(1, at=30, first=4))
+    assert [(update.event_id, update.state, update.sequence) for update in updates] == [
+        ("ea", "started", 1),
+        ("ea", "ended", 2),
+    ]
+
+
 def test_an_event_that_breaks_again_goes_on_under_its_id():
     edition = Edition(RULE)
     run(edition, [*burst(4), *burst(1, at=70, cluster_id="cb", first=4)])
@@ -161,7 +171,7 @@ def picture(edition):
 
 
 @given(streams, st.integers(0, 40), st.integers(0, 40), st.integers(3, 40), st.randoms())
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300)
 def test_a_crash_changes_no_update(stream, survived, committed, step, random):
     """The changelog kept the rows of a prefix; the log is delivered again from an earlier offset."""
     log = stories(stream, step)
