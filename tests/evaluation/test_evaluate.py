@@ -31,6 +31,7 @@ def test_true_duplicate_and_false_alerts_add_up():
     again = [fingerprinted(f"r{n}", "volcano erupt iceland ash", n + 10) for n in range(5)]
     mixed = [fingerprinted(f"m{n}", "stock market rally record", n + 20) for n in range(5)]
     truth = {f"q{n}": "A" for n in range(5)} | {f"r{n}": "A" for n in range(5)} | {f"m{n}": f"M{n}" for n in range(5)}
+    truth["m0"] = "A"  # the largest label of that window, but far from half of it
     result = evaluate(log(*quake, *again, *mixed), truth, ClusterRule(), RULE)
     events = result.events
     assert (events.alerts, events.true, events.duplicates, events.false, events.breaking) == (3, 1, 1, 1, 1)

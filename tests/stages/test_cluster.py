@@ -59,9 +59,9 @@ def test_stories_of_one_event_share_a_cluster_and_others_do_not():
 def test_a_near_duplicate_names_the_first_of_its_kind():
     edition = Edition(NOTHING)
     text = "earthquake strike nepal capital many dead"
-    outcomes = run(edition, [fingerprinted(name, text, n) for n, name in enumerate("abc")])
-    assert [outcome.assignment.duplicate_of for outcome in outcomes] == [None, "a", "a"]
-    assert [similar.story_id for similar in outcomes[2].assignment.similar] == ["a", "b"]
+    outcomes = run(edition, [fingerprinted(name, text, n) for n, name in enumerate("cba")])
+    assert [outcome.assignment.duplicate_of for outcome in outcomes] == [None, "c", "c"]
+    assert [similar.story_id for similar in outcomes[2].assignment.similar] == ["b", "c"]
     assert outcomes[2].assignment.similar[0].score == 1.0
 
 

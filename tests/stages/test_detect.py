@@ -13,7 +13,13 @@ RULE = DetectRule(threshold=3, window=HOUR, min_publishers=2, look_back=3 * HOUR
 times = st.lists(st.integers(0, 30), min_size=1, max_size=25).map(sorted)
 # A stream of (cluster, minutes early or late, publisher, whether the other cluster is merged into this one).
 streams = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(-60, 60), st.sampled_from("pqrs"), st.booleans()), max_size=40
+    st.tuples(
+        st.sampled_from("aaaabc"),
+        st.sampled_from([0, 0, 0, 1, 2, -30, -60, 60]),
+        st.sampled_from("pqrs"),
+        st.booleans(),
+    ),
+    max_size=40,
 )
 
 
@@ -122,6 +128,15 @@ def test_a_late_story_can_start_what_is_over_already():
         ("ea", "started", 1),
         ("ea", "ended", 2),
     ]
+
+
+def test_a_restored_event_that_has_ended_stays_ended_and_goes_on_in_sequence():
+    old, new = Edition(RULE), Edition(RULE)
+    run(old, [*burst(4), *burst(2, at=70, cluster_id="cb", first=4)])
+    restore(new, [row for row in old.rows.values() if not any(update.state == "ended" for update in row.updates)])
+    assert run(new, burst(1, at=72, cluster_id="cb", first=6)) == []
+    updates = run(new, burst(4, at=80, first=7))
+    assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "updated", 3)]
 
 
 def test_an_event_that_breaks_again_goes_on_under_its_id():
