@@ -7,7 +7,7 @@ import faust
 from agents.batches import batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
-from agents.outbox import Outbox
+from agents.outbox import Message, Outbox
 from agents.tables import clustering
 from pipeline.config import Settings
 from pipeline.records import Cluster, Fingerprint, InvalidRecord, decode, encode
@@ -31,18 +31,18 @@ def declare(app: faust.App, settings: Settings) -> None:
                 try:
                     record = decode(message.value, Fingerprint)
                 except InvalidRecord as error:
-                    await bury(outbox, STAGE, message, error)
+                    bury(outbox, STAGE, message, error)
                     continue
                 outcome = cluster(table.edition(partition, record.story.edition), record, message.offset)
                 if outcome is None:
                     RECORDS.labels(STAGE, "repeated").inc()
                     continue
                 story, row = outcome.assignment.story, encode(outcome.assignment)
-                await table.put(outbox, partition, story.id, row)
-                await outbox.send(assignments, story.id.encode(), row, partition)
+                table.put(outbox, partition, story.id, row)
+                outbox.add(Message(assignments, story.id.encode(), row, partition))
                 latest |= {(partition, state.id): state for state in outcome.clusters}
                 table.drop(partition, outcome.dropped)
                 RECORDS.labels(STAGE, "late" if outcome.assignment.late else "done").inc()
             for (partition, cluster_id), state in latest.items():
-                await outbox.send(clusters, cluster_id.encode(), encode(state), partition)
+                outbox.add(Message(clusters, cluster_id.encode(), encode(state), partition))
             await table.settle(outbox, clusters)

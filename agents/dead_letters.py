@@ -5,15 +5,15 @@ from typing import Any
 import structlog
 
 from agents.metrics import RECORDS
-from agents.outbox import Outbox
+from agents.outbox import Message, Outbox
 from pipeline.records import DeadLetter
 from pipeline.times import from_millis
 
 log = structlog.get_logger()
 
 
-async def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> None:
-    """Send a message that `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
+def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> None:
+    """Have a message sent that `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
     reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     letter = DeadLetter(
         stage=stage,
@@ -27,7 +27,7 @@ async def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> No
         *((name, value) for name, value in _pairs(message.headers) if not name.startswith("newsburst-")),
         *((f"newsburst-{field.replace('_', '-')}", text.encode()) for field, text in _texts(letter)),
     ]
-    await outbox.send(f"{message.topic}.dlq", message.key, message.value, None, headers)
+    outbox.add(Message(f"{message.topic}.dlq", message.key, message.value, headers=headers))
     RECORDS.labels(stage, "dead").inc()
     log.warning("dead letter", **dict(_texts(letter)))
 

@@ -8,7 +8,7 @@ import faust
 from agents.batches import batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS, UPDATE_SECONDS
-from agents.outbox import Outbox
+from agents.outbox import Message, Outbox
 from agents.tables import detection
 from pipeline.config import Settings
 from pipeline.records import Assignment, InvalidRecord, decode, encode
@@ -31,15 +31,15 @@ def declare(app: faust.App, settings: Settings) -> None:
                 try:
                     assignment = decode(message.value, Assignment)
                 except InvalidRecord as error:
-                    await bury(outbox, STAGE, message, error)
+                    bury(outbox, STAGE, message, error)
                     continue
                 outcome = detect(table.edition(partition, assignment.story.edition), assignment)
                 if outcome is None:
                     RECORDS.labels(STAGE, "repeated").inc()
                     continue
-                await table.put(outbox, partition, assignment.story.id, encode(outcome.row))
+                table.put(outbox, partition, assignment.story.id, encode(outcome.row))
                 for update in outcome.row.updates:
-                    await outbox.send(topic, update.event_id.encode(), encode(update), partition)
+                    outbox.add(Message(topic, update.event_id.encode(), encode(update), partition))
                     UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
                 table.drop(partition, outcome.dropped)
                 RECORDS.labels(STAGE, "done").inc()

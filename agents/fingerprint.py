@@ -7,7 +7,7 @@ import faust
 from agents.batches import batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
-from agents.outbox import Outbox
+from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.records import NormalisedStory, decode, encode
 from pipeline.stages.fingerprint import fingerprint
@@ -27,8 +27,8 @@ def declare(app: faust.App, settings: Settings) -> None:
                 try:
                     record = fingerprint(decode(event.message.value, NormalisedStory))
                 except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                    await bury(outbox, STAGE, event.message, error)
+                    bury(outbox, STAGE, event.message, error)
                     continue
-                await outbox.send(topic, record.story.edition.encode(), encode(record))
+                outbox.add(Message(topic, record.story.edition.encode(), encode(record)))
                 RECORDS.labels(STAGE, "done").inc()
             await outbox.settle()

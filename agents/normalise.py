@@ -7,7 +7,7 @@ import faust
 from agents.batches import batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
-from agents.outbox import Outbox
+from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.records import Story, decode, encode
 from pipeline.stages.normalise import normalise
@@ -30,8 +30,8 @@ def declare(app: faust.App, settings: Settings) -> None:
                     story = decode(message.value, Story)
                     normalised = normalise(story, from_millis(round(message.timestamp * 1000)), settings.language)
                 except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                    await bury(outbox, STAGE, message, error)
+                    bury(outbox, STAGE, message, error)
                     continue
-                await outbox.send(topic, normalised.id.encode(), encode(normalised), message.partition)
+                outbox.add(Message(topic, normalised.id.encode(), encode(normalised), message.partition))
                 RECORDS.labels(STAGE, "done").inc()
             await outbox.settle()

@@ -1,32 +1,45 @@
 """Messages on their way to Kafka: nothing is acknowledged upstream before the broker has them."""
 
-from collections.abc import Awaitable, Mapping
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, NamedTuple
 
 import faust
 
 
+class Message(NamedTuple):
+    """A message to send; without a partition, the key decides."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    partition: int | None = None
+    headers: list[tuple[str, bytes]] | None = None
+
+
 class Outbox:
-    """Sends in order, and waits for all that was sent."""
+    """Collects messages, and sends them in order when they are to be settled.
+
+    All at once, because the producer starts a request as soon as it has anything: handed over one by one between the work, a batch
+    of stories made a request for each.
+    """
 
     def __init__(self, app: faust.App) -> None:
         self._app = app
-        self._pending: list[Awaitable[Any]] = []
+        self._messages: list[Message] = []
 
-    async def send(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        partition: int | None = None,
-        headers: Mapping[str, bytes] | list[tuple[str, bytes]] | None = None,
-    ) -> None:
-        """Hand a message to the producer."""
-        producer = await self._app.maybe_start_producer()
-        self._pending.append(await producer.send(topic, key, value, partition, None, headers))
+    def add(self, message: Message) -> None:
+        """Have this sent."""
+        self._messages.append(message)
 
     async def settle(self) -> None:
-        """Wait until the broker has everything that was sent. Raises what went wrong with any message."""
-        pending, self._pending = self._pending, []
-        for sent in pending:
-            await sent
+        """Send what was collected and wait until the broker has it all. Raises what went wrong with any message."""
+        messages, self._messages = self._messages, []
+        if not messages:
+            return
+        producer = await self._app.maybe_start_producer()
+        sent: list[Awaitable[Any]] = [
+            await producer.send(topic, key, value, partition, None, headers)
+            for topic, key, value, partition, headers in messages
+        ]
+        for acknowledged in sent:
+            await acknowledged

@@ -38,7 +38,7 @@ def declare(app: faust.App, settings: Settings) -> None:
                 try:
                     records.append(decode(message.value, kinds[message.topic]))
                 except InvalidRecord as error:
-                    await bury(outbox, STAGE, message, error)
+                    bury(outbox, STAGE, message, error)
             await asyncio.to_thread(writer.write, records)
             await outbox.settle()
             RECORDS.labels(STAGE, "done").inc(len(records))

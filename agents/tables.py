@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import faust
 
-from agents.outbox import Outbox
+from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Detection, Record, decode
@@ -50,9 +50,9 @@ class StageTable(Generic[R, E]):
             self._editions[key] = self._new_edition(name)
         return self._editions[key]
 
-    async def put(self, outbox: Outbox, partition: int, story_id: str, row: bytes) -> None:
+    def put(self, outbox: Outbox, partition: int, story_id: str, row: bytes) -> None:
         """Write an encoded row, here and in the changelog."""
-        await self._write(outbox, partition, story_id, row)
+        self._write(outbox, partition, story_id, row)
 
     def drop(self, partition: int, dropped: Dropped) -> None:
         """Have this deleted when what was sent is safe."""
@@ -69,14 +69,14 @@ class StageTable(Generic[R, E]):
         if clusters_topic is not None:
             for partition, dead in dropped:
                 for cluster_id in dead.clusters:
-                    await outbox.send(clusters_topic, cluster_id.encode(), None, partition)
+                    outbox.add(Message(clusters_topic, cluster_id.encode(), None, partition))
             await outbox.settle()
         for partition, dead in dropped:
             for story_id in dead.rows:
-                await self._write(outbox, partition, story_id, None)
+                self._write(outbox, partition, story_id, None)
         await outbox.settle()
 
-    async def _write(self, outbox: Outbox, partition: int, story_id: str, value: bytes | None) -> None:
+    def _write(self, outbox: Outbox, partition: int, story_id: str, value: bytes | None) -> None:
         key = story_id.encode()
         store: Any = self._table.data
         if value is None:
@@ -85,7 +85,7 @@ class StageTable(Generic[R, E]):
         else:
             store.data[key] = value
             store._key_partition[key] = partition  # noqa: SLF001 - as above
-        await outbox.send(self._table.changelog_topic_name, key, value, partition)
+        outbox.add(Message(self._table.changelog_topic_name, key, value, partition))
 
     async def _recover(self) -> None:
         """Build all editions anew: Faust has just brought the rows up to date for the partitions that are ours now."""

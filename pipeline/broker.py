@@ -6,7 +6,7 @@ from typing import Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError, for_code
 
 from pipeline.config import Settings
 from pipeline.records import Story, encode
@@ -151,7 +151,10 @@ class Gauge:
     async def lag(self) -> int:
         """How many records the workers have not finished with, over all streams."""
         ends = await self._ends([self._settings.topic(name) for name in STREAMS])
-        done = await self._admin.list_consumer_group_offsets(group(self._settings))
+        try:
+            done = await self._admin.list_consumer_group_offsets(group(self._settings))
+        except GroupCoordinatorNotAvailableError:  # no worker has ever joined
+            done = {}
         return sum(end - max(0, done[partition].offset if partition in done else 0) for partition, end in ends.items())
 
     async def _ends(self, topics: list[str]) -> dict[TopicPartition, int]:
