@@ -8,7 +8,7 @@ from agents.batches import batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
 from agents.outbox import Message, Outbox
-from agents.tables import clustering
+from agents.tables import clustering_table
 from pipeline.config import Settings
 from pipeline.records import Cluster, Fingerprint, InvalidRecord, decode, encode
 from pipeline.stages.cluster import cluster
@@ -19,7 +19,7 @@ STAGE = "cluster"
 def declare(app: faust.App, settings: Settings) -> None:
     """Add the agent and its table to the app."""
     assignments, clusters = settings.topic("assignments"), settings.topic("clusters")
-    table = clustering(app, settings)
+    table = clustering_table(app, settings)
 
     @app.agent(app.topic(settings.topic("fingerprints"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:

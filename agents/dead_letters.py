@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 
 def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> None:
-    """Have a message sent that `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
+    """Send what `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
     reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     letter = DeadLetter(
         stage=stage,

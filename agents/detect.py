@@ -9,7 +9,7 @@ from agents.batches import batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS, UPDATE_SECONDS
 from agents.outbox import Message, Outbox
-from agents.tables import detection
+from agents.tables import detection_table
 from pipeline.config import Settings
 from pipeline.records import Assignment, InvalidRecord, decode, encode
 from pipeline.stages.detect import detect
@@ -20,7 +20,7 @@ STAGE = "detect"
 def declare(app: faust.App, settings: Settings) -> None:
     """Add the agent and its table to the app."""
     topic = settings.topic("events")
-    table = detection(app, settings)
+    table = detection_table(app, settings)
 
     @app.agent(app.topic(settings.topic("assignments"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:

@@ -19,8 +19,8 @@ class Message(NamedTuple):
 class Outbox:
     """Collects messages, and sends them in order when they are to be settled.
 
-    All at once, because the producer starts a request as soon as it has anything: handed over one by one between the work, a batch
-    of stories made a request for each.
+    All at once, because the producer starts a request as soon as it has anything: handed over one by one between the
+    work, a batch of stories made a request for each.
     """
 
     def __init__(self, app: faust.App) -> None:

@@ -18,7 +18,7 @@ from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Detection, Record, decode
-from pipeline.stages import cluster, detect
+from pipeline.stages import clustering, counting
 from pipeline.stages.lifetimes import Dropped
 
 R = TypeVar("R", bound=Record)
@@ -101,25 +101,25 @@ class StageTable(Generic[R, E]):
             self._restore(self.edition(partition, name), rows)
 
 
-def clustering(app: faust.App, settings: Settings) -> StageTable[Assignment, cluster.Edition]:
+def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignment, clustering.Edition]:
     """The table of the cluster stage."""
     return StageTable(
         app,
         "clustering",
         Assignment,
         lambda row: row.story.edition,
-        lambda name: cluster.Edition(background(name), settings.cluster_rule()),
-        cluster.restore,
+        lambda name: clustering.Edition(background(name), settings.cluster_rule()),
+        clustering.restore,
     )
 
 
-def detection(app: faust.App, settings: Settings) -> StageTable[Detection, detect.Edition]:
+def detection_table(app: faust.App, settings: Settings) -> StageTable[Detection, counting.Edition]:
     """The table of the detect stage."""
     return StageTable(
         app,
         "detection",
         Detection,
         lambda row: row.assignment.story.edition,
-        lambda _: detect.Edition(settings.detect_rule()),
-        detect.restore,
+        lambda _: counting.Edition(settings.detect_rule()),
+        counting.restore,
     )

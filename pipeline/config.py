@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from pipeline.stages.cluster import ClusterRule
-from pipeline.stages.detect import DetectRule
+from pipeline.stages.clustering import ClusterRule
+from pipeline.stages.counting import DetectRule
 from pipeline.times import HOUR
 
 

@@ -9,9 +9,11 @@ from datetime import datetime
 
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story
-from pipeline.stages import cluster, detect
-from pipeline.stages.cluster import ClusterRule
-from pipeline.stages.detect import DetectRule
+from pipeline.stages import clustering, counting
+from pipeline.stages.cluster import cluster
+from pipeline.stages.clustering import ClusterRule
+from pipeline.stages.counting import DetectRule
+from pipeline.stages.detect import detect
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 
@@ -31,17 +33,17 @@ def replay(
     detect_rule: DetectRule | None = None,
 ) -> Iterator[Step]:
     """Cluster and detect over (position, fingerprint) in log order; repeated stories bring no step."""
-    clusterings: dict[str, cluster.Edition] = {}
-    detections: dict[str, detect.Edition] = {}
+    clusterings: dict[str, clustering.Edition] = {}
+    detections: dict[str, counting.Edition] = {}
     for position, record in fingerprints:
         edition = record.story.edition
         if edition not in clusterings:
-            clusterings[edition] = cluster.Edition(background(edition), cluster_rule)
-            detections[edition] = detect.Edition(detect_rule)
-        clustered = cluster.cluster(clusterings[edition], record, position)
+            clusterings[edition] = clustering.Edition(background(edition), cluster_rule)
+            detections[edition] = counting.Edition(detect_rule)
+        clustered = cluster(clusterings[edition], record, position)
         if clustered is None:
             continue
-        detected = detect.detect(detections[edition], clustered.assignment)
+        detected = detect(detections[edition], clustered.assignment)
         yield Step(clustered.assignment, clustered.clusters, detected.row.updates if detected else [])
 
 

@@ -18,8 +18,8 @@ import msgspec
 from pipeline.evaluation.metrics import Scores, bcubed, pairwise, scores
 from pipeline.records import EventUpdate, Fingerprint, InvalidRecord
 from pipeline.replay import Step, replay
-from pipeline.stages.cluster import ClusterRule
-from pipeline.stages.detect import DetectRule
+from pipeline.stages.clustering import ClusterRule
+from pipeline.stages.counting import DetectRule
 from pipeline.times import SECOND, to_micros
 
 

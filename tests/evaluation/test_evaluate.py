@@ -9,8 +9,8 @@ from pipeline.evaluation.evaluate import breaking_labels, evaluate, read_truth
 from pipeline.files import load_stories
 from pipeline.records import InvalidRecord
 from pipeline.replay import fingerprints
-from pipeline.stages.cluster import ClusterRule
-from pipeline.stages.detect import DetectRule
+from pipeline.stages.clustering import ClusterRule
+from pipeline.stages.counting import DetectRule
 from tests.make import fingerprinted
 
 SAMPLES = Path(__file__).parents[2] / "samples"

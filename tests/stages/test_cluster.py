@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pipeline.languages.background import Background, background
 from pipeline.records import Assignment, decode, encode
 from pipeline.similarity.tfidf import UNIT, dot
-from pipeline.stages.cluster import ClusterRule, Edition, advance, cluster, restore
+from pipeline.stages.cluster import cluster
+from pipeline.stages.clustering import ClusterRule, Edition, advance, restore
 from pipeline.stages.normalise import tokenise
 from pipeline.times import HOUR
 from tests.make import fingerprinted

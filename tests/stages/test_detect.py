@@ -4,7 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.records import Detection, decode, encode
-from pipeline.stages.detect import DetectRule, Edition, advance, breaking_window, detect, restore
+from pipeline.stages.counting import DetectRule, Edition, advance, breaking_window, restore
+from pipeline.stages.detect import detect
 from pipeline.times import HOUR, to_micros
 from tests.make import assignment
 
