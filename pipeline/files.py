@@ -17,7 +17,6 @@ class Line(NamedTuple):
     """A line of a file: the story in it, or what is wrong with it."""
 
     number: int
-    size: int
     story: Story | None
     error: str
 
@@ -51,9 +50,9 @@ def read_stories(path: str, received_at: datetime, language: str) -> Iterator[Li
                 story = decode(text, Story)
                 normalise(story, received_at, language)
             except InvalidRecord as error:
-                yield Line(number, len(raw), None, str(error))
+                yield Line(number, None, str(error))
             else:
-                yield Line(number, len(raw), story, "")
+                yield Line(number, story, "")
 
 
 def load_stories(path: str, received_at: datetime, language: str) -> list[Story]:

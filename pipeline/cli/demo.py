@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pipeline.broker import Gauge, StoryProducer, create_topics
@@ -125,9 +126,8 @@ async def _show_alerts(settings: Settings, progress: Progress) -> None:
         if update.state != "started":
             continue
         waited = (datetime.now(UTC) - update.caused_by_received_at).total_seconds()
-        headline = update.headline.replace("[", "\\[")
         progress.console.print(
-            f"[bold red]breaking[/] {update.at:%d %b %H:%M}  {headline}  "
+            f"[bold red]breaking[/] {update.at:%d %b %H:%M}  {escape(update.headline)}  "
             f"[dim]{update.stories_in_window} stories, {update.publishers_in_window} publishers, {waited:.1f} s after the story "
             f"that broke it[/]",
             soft_wrap=True,

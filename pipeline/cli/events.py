@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 
 import click
+from rich.markup import escape
 
 from pipeline.cli.output import console
 from pipeline.config import Settings, load
@@ -39,8 +40,7 @@ async def _events(settings: Settings, follow: bool, alerts: bool, as_json: bool)
 def line(update: EventUpdate) -> str:
     """An update as one line for people, in rich's markup."""
     colour = {"started": "bold red", "updated": "yellow", "ended": "dim"}[update.state]
-    headline = update.headline.replace("[", "\\[")
     return (
-        f"{update.at:%Y-%m-%d %H:%M} [{colour}]{update.state:7}[/] {headline} "
+        f"{update.at:%Y-%m-%d %H:%M} [{colour}]{update.state:7}[/] {escape(update.headline)} "
         f"[dim]({update.stories_in_window} stories, {update.publishers_in_window} publishers, {update.event_id})[/]"
     )

@@ -54,21 +54,18 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     if row is not None:
         return None
     dropped = advance(edition, to_micros(story.crawled_at))
-    assignment = decide(edition, fingerprint, position)
-    apply(
-        edition, assignment, band_keys(minhash.from_bytes(fingerprint.signature), edition.rule.bands, edition.rule.rows)
-    )
+    keys = band_keys(minhash.from_bytes(fingerprint.signature), edition.rule.bands, edition.rule.rows)
+    assignment = decide(edition, fingerprint, keys, position)
+    apply(edition, assignment, keys)
     return Outcome(assignment, _changed(edition, assignment), dropped)
 
 
-def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> Assignment:
-    """The cluster a story belongs to, as the edition stands. Changes nothing."""
+def decide(edition: Edition, fingerprint: Fingerprint, keys: list[bytes], position: int) -> Assignment:
+    """The cluster that a story with these band keys belongs to, as the edition stands. Changes nothing."""
     story = fingerprint.story
-    rule = edition.rule
     counts = Counter(story.tokens)
     idf = _idf(edition, counts)
     weights = unit_vector(counts, idf)
-    keys = band_keys(minhash.from_bytes(fingerprint.signature), rule.bands, rule.rows)
     candidates = edition.buckets.query(keys, edition.lifetimes.horizon) if counts else {}
     similar, duplicate_of = _rank(edition, candidates, story, simhash.from_hex(fingerprint.simhash))
     chosen, merged = _choose(edition, candidates, story, weights, idf)

@@ -154,7 +154,6 @@ def count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[Event
         if events:
             counted.event = events[0]
             gave_way += events[1:]
-            edition.expect_end(counted)
     insort(counted.stories, (time, story.id))
     counted.publishers[story.publisher] += 1
     edition.lifetimes.touch(counted.id, time)
