@@ -50,6 +50,7 @@ class NormalisedStory(Record, frozen=True, kw_only=True):
     url: str
     title: str
     publisher: str
+    family: Annotated[str, Meta(description="The publisher's family: the feeds of one publisher count once.")]
     language: str
     crawled_at: Annotated[Time, Meta(description="Event time; never after `received_at`.")]
     received_at: Annotated[Time, Meta(description="When the broker took the story in.")]
@@ -60,6 +61,8 @@ class NormalisedStory(Record, frozen=True, kw_only=True):
         list[str], Meta(description="Those tokens that the headline writes with a capital or a digit first.")
     ]
     published_at: Time | None = None
+    lead: Annotated[list[str], Meta(description="Stems of the content words with which the body begins.")] = []
+    body: Annotated[str | None, Meta(description="Clean text of the body; not carried on past the sketches.")] = None
 
 
 class Fingerprint(Record, frozen=True, kw_only=True):
@@ -68,6 +71,9 @@ class Fingerprint(Record, frozen=True, kw_only=True):
     story: NormalisedStory
     signature: Annotated[bytes, Meta(description="MinHash: 120 little-endian unsigned 32-bit integers, base64.")]
     simhash: Annotated[str, Meta(description="SimHash: 64 bits as 16 hexadecimal digits.", pattern="^[0-9a-f]{16}$")]
+    body_signature: Annotated[
+        bytes | None, Meta(description="MinHash of the body's character shingles, like `signature`.")
+    ] = None
 
 
 class Similar(Record, frozen=True, kw_only=True):
@@ -91,6 +97,7 @@ class Assignment(Record, frozen=True, kw_only=True):
         None
     )
     late: Annotated[bool, Meta(description="It came later than the look-back allows to match it.")] = False
+    body_signature: bytes | None = None
 
 
 class Cluster(Record, frozen=True, kw_only=True):
@@ -140,7 +147,13 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     stories_in_window: int
     publishers_in_window: int
     copies_in_window: Annotated[int, Meta(description="How many of them are near-duplicates of another story.")]
-    stories_total: int
+    stories_total: Annotated[int, Meta(description="Stories of the event so far.")]
+    burst_score: Annotated[
+        float,
+        Meta(
+            description="How unusual the window is for its edition at this hour, in standard deviations above what was expected."
+        ),
+    ]
     window_start: Time
     window_end: Time
     first_seen: Time
@@ -156,13 +169,19 @@ class EventUpdate(Record, frozen=True, kw_only=True):
 
 
 class EventMark(Record, frozen=True, kw_only=True):
-    """Where a cluster's event stands, as its newest row remembers it."""
+    """Where an event of a cluster stands, as the cluster's newest row remembers it."""
 
     event_id: Id
     sequence: int
     active: bool
     started_at: Time
-    reported: Annotated[int, Meta(description="Stories in the cluster when the last update was made.")]
+    reported: Annotated[int, Meta(description="Stories of the event when the last update was made.")]
+    position: Annotated[int, Meta(description="Position of the story that started it.")]
+    window_start: Annotated[Time, Meta(description="Start of the window in which it broke.")]
+    window_end: Annotated[Time, Meta(description="End of that window.")]
+    since: Annotated[
+        Time | None, Meta(description="The cluster's stories from here on are the event's; if missing, all are.")
+    ] = None
 
 
 class Detection(Record, frozen=True, kw_only=True):
@@ -170,7 +189,7 @@ class Detection(Record, frozen=True, kw_only=True):
 
     assignment: Assignment
     updates: list[EventUpdate]
-    mark: EventMark | None = None
+    marks: Annotated[list[EventMark], Meta(description="The events of its cluster by then, the current one last.")] = []
 
 
 class DeadLetter(Record, frozen=True, kw_only=True):

@@ -1,38 +1,120 @@
-"""Stop words and stems of each language.
+"""Stop words, stems and words of each language.
 
-Stems are Snowball's (PyStemmer). The stop lists in `stop_words/` name their origin in their first lines.
+Stems are Snowball's (PyStemmer). English stop words are Snowball's list, which does better on headlines than longer ones;
+other languages have the lists of the package stop-words (BSD-3-Clause).
 """
 
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 
+import regex
 import Stemmer
+from stop_words import LANGUAGE_MAPPING, get_stop_words
 
 SNOWBALL = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
     "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish",
     "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian",
-    "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian",
-    "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+    "nb": "norwegian", "ne": "nepali", "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
+    "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 """ISO 639-1 code to the name of its Snowball stemmer."""
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc"
+_WORD = regex.compile(
+    rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*)"
+    rf"|[[\p{{L}}\p{{N}}]--[{_UNSPACED}]](?:[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]|'(?=\p{{L}}))*",
+    regex.VERSION1,
+)
+"""A run of a script that is written without spaces, or a word: letters, digits and marks, an apostrophe inside."""
+_ONLY_HIRAGANA = regex.compile(r"[\p{Hiragana}\u30fc]+")
+_POINTS = regex.compile(r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+")
+"""Vowel points and stretching of Hebrew and Arabic, which most writers leave out."""
+_CONJUNCT_JOINERS = regex.compile(r"(?<=\p{M})[\u200c\u200d]")
+"""Joiners after a vowel sign or virama only shape letters (Indic scripts); elsewhere they part words (Persian)."""
+
+_LETTERS = {
+    "ar": str.maketrans("أإآٱى", "اااای"),
+    "az": str.maketrans("İI", "iı"),
+    "fa": str.maketrans("يكى", "یکی"),
+    "ru": str.maketrans("ёЁ", "еЕ"),
+    "tr": str.maketrans("İI", "iı"),
+    "ur": str.maketrans("يكى", "یکی"),
+}  # fmt: skip
+"""Letters that readers of a language take for one, and capitals that do not become small as in English."""
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The words of `language` (ISO 639-1) that say nothing about what a text is about; empty where there is no list."""
+    if language in {"nb", "nn"}:
+        language = "no"
     path = resources.files(__package__) / "stop_words" / f"{language}.txt"
-    if not path.is_file():
-        return frozenset()
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    if language in LANGUAGE_MAPPING:
+        return frozenset(fold(word, language) for word in get_stop_words(language))
+    return frozenset()
 
 
 @cache
 def stemmer(language: str) -> Callable[[str], str]:
-    """A function from a lower-case word of `language` to its stem; words stay as they are where there is no stemmer."""
+    """A function from a folded word of `language` to its stem; words stay as they are where there is no stemmer."""
     if language not in SNOWBALL:
         return str
     stem: Callable[[str], str] = Stemmer.Stemmer(SNOWBALL[language]).stemWord
     return stem
+
+
+def fold(text: str, language: str) -> str:
+    """Text in small letters, with what readers of the language do not tell apart made the same."""
+    letters = _LETTERS.get(language)
+    if letters:
+        text = text.translate(letters)
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", _POINTS.sub("", text).lower())
+
+
+def words(text: str) -> Iterator[tuple[str, bool]]:
+    """The words of a text, and character pairs where its script has no spaces; each with whether it is such a pair.
+
+    Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are cut into overlapping pairs, as is usual in search engines.
+    Pairs of Hiragana alone are grammar and left out, unless they are all there is.
+    """
+    if not text.isascii():
+        text = _CONJUNCT_JOINERS.sub("", text)
+    for match in _WORD.finditer(text):
+        run = match.group()
+        if match.lastgroup is None:
+            yield run, False
+            continue
+        pairs = [run[start : start + 2] for start in range(len(run) - 1)] or [run]
+        telling = [pair for pair in pairs if not _ONLY_HIRAGANA.fullmatch(pair)]
+        for pair in telling or pairs:
+            yield pair, True
+
+
+def tokenise(text: str, language: str) -> tuple[list[str], list[str]]:
+    """The stems of the content words of `text`, in reading order, and those written with a capital or a digit first.
+
+    A text of nothing but stop words ("Who is who?") keeps them: they are all it says.
+    """
+    found = [(word, fold(word, language).removesuffix("'s"), paired) for word, paired in words(text)]
+    ignored = stop_words(language)
+    content = [
+        (word, folded, paired)
+        for word, folded, paired in found
+        if folded not in ignored and (len(folded) > 1 or folded.isdigit() or paired)
+    ]
+    stem = stemmer(language)
+    tokens: list[str] = []
+    marked: dict[str, None] = {}
+    for word, folded, paired in content or found:
+        token = folded if paired else stem(folded)
+        tokens.append(token)
+        if not paired and (word[0].isupper() or word[0].isdigit()):
+            marked[token] = None
+    return tokens, list(marked)

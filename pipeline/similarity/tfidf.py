@@ -16,14 +16,15 @@ def inverse_document_frequency(documents: int, holding: int) -> float:
     return math.log((documents + 2) / (holding + 0.5))
 
 
-def unit_vector(counts: Mapping[str, int], idf: Mapping[str, float]) -> dict[str, int]:
-    """The vector of a text with these token counts, `(1 + ln count) * idf` each, scaled to length UNIT and rounded.
-
-    No weight is less than 1; the empty text has the empty vector.
-    """
-    raw = {token: (1.0 + math.log(count)) * idf[token] for token, count in counts.items()}
+def unit_vector(raw: Mapping[str, float]) -> dict[str, int]:
+    """These weights scaled to length UNIT and rounded; none is less than 1. The empty vector stays empty."""
     length = math.sqrt(math.fsum(weight * weight for weight in raw.values()))
     return {token: max(1, round(UNIT * weight / length)) for token, weight in raw.items()}
+
+
+def damped(count: int) -> float:
+    """How much a token counts that occurs `count` times in one text: `1 + ln count`."""
+    return 1.0 + math.log(count)
 
 
 def dot(left: Mapping[str, int], right: Mapping[str, int]) -> int:

@@ -13,7 +13,7 @@ For each story:
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import nlargest
@@ -21,11 +21,21 @@ from heapq import nlargest
 from pipeline import records
 from pipeline.records import Assignment, Fingerprint, NormalisedStory, Similar
 from pipeline.similarity import minhash, simhash
-from pipeline.similarity.buckets import band_keys
-from pipeline.similarity.tfidf import UNIT, dot, inverse_document_frequency, unit_vector
-from pipeline.stages.clustering import Cluster, Edition, advance, apply, union
+from pipeline.similarity.buckets import Keys, band_keys
+from pipeline.similarity.tfidf import UNIT, damped, unit_vector
+from pipeline.stages.clustering import (
+    Cluster,
+    ClusterRule,
+    Edition,
+    advance,
+    apply,
+    body_keys,
+    headline,
+    union,
+)
 from pipeline.stages.lifetimes import Dropped
-from pipeline.stages.scores import join_score, log_odds, merge_score, probability, shipped
+from pipeline.stages.scores import Token, join_score, merge_score, weigh
+from pipeline.stages.weights import log_odds, probability
 from pipeline.times import from_micros, to_micros
 
 
@@ -60,15 +70,20 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     return Outcome(assignment, _changed(edition, assignment), dropped)
 
 
-def decide(edition: Edition, fingerprint: Fingerprint, keys: list[bytes], position: int) -> Assignment:
+def decide(edition: Edition, fingerprint: Fingerprint, keys: Keys, position: int) -> Assignment:
     """The cluster that a story with these band keys belongs to, as the edition stands. Changes nothing."""
     story = fingerprint.story
     counts = Counter(story.tokens)
-    idf = _idf(edition, counts)
-    weights = unit_vector(counts, idf)
-    candidates = edition.buckets.query(keys, edition.lifetimes.horizon) if counts else {}
+    tokens = weigh(edition, counts, story.marked)
+    weights = _vector(edition, counts, tokens, story.lead)
+    candidates = edition.buckets.query(keys) if counts else {}
     similar, duplicate_of = _rank(edition, candidates, story, simhash.from_hex(fingerprint.simhash))
-    chosen, merged = _choose(edition, candidates, story, weights, idf)
+    body = None if fingerprint.body_signature is None else _same_body(edition, fingerprint.body_signature)
+    if body is not None:
+        duplicate_of = body.duplicate_of or body.story.id
+        chosen, merged = edition.lifetimes.resolve(body.cluster_id), list[str]()
+    else:
+        chosen, merged = _choose(edition, candidates, to_micros(story.crawled_at), tokens, weights)
     return Assignment(
         story=story,
         simhash=fingerprint.simhash,
@@ -79,93 +94,123 @@ def decide(edition: Edition, fingerprint: Fingerprint, keys: list[bytes], positi
         similar=similar,
         duplicate_of=duplicate_of,
         late=to_micros(story.crawled_at) < edition.lifetimes.horizon,
+        body_signature=fingerprint.body_signature,
     )
 
 
-def _idf(edition: Edition, tokens: Iterable[str]) -> dict[str, float]:
-    """How much each token of a new story tells, the story itself counted."""
-    documents = edition.background.headlines + len(edition.rows) + 1
-    before, now = edition.background.holding, edition.holding
-    return {
-        token: inverse_document_frequency(documents, before.get(token, 0) + now.get(token, 0) + 1) for token in tokens
-    }
+def _vector(edition: Edition, counts: Mapping[str, int], tokens: list[Token], lead: list[str]) -> dict[str, int]:
+    """The TF-IDF vector of a story: the words of its headline, and with less weight those its body begins with."""
+    raw = {token.text: damped(counts[token.text]) * token.idf for token in tokens}
+    if lead:
+        others = Counter(token for token in lead if token not in raw)
+        for token in weigh(edition, others, ()):
+            raw[token.text] = edition.rule.lead_weight * damped(others[token.text]) * token.idf
+    return unit_vector(raw)
+
+
+def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
+    """The matchable story whose body this one's is a copy of: the most similar, then the first."""
+    rule, own = edition.rule, minhash.from_bytes(signature)
+    found: list[tuple[float, int, Assignment]] = []
+    for body in edition.bodies.query(body_keys(rule, signature)):
+        row = edition.matchable[edition.with_body[body]]
+        assert row.body_signature is not None
+        found.append((-minhash.similarity(own, minhash.from_bytes(row.body_signature)), row.position, row))
+    found.sort()
+    return found[0][2] if found and -found[0][0] >= rule.body_copy_at else None
 
 
 def _rank(
-    edition: Edition, candidates: dict[str, int], story: NormalisedStory, print_: int
+    edition: Edition, candidates: dict[int, int], story: NormalisedStory, print_: int
 ) -> tuple[list[Similar], str | None]:
     """The similar stories, best first, and the first story that this one is a near-duplicate of."""
-    rule = edition.rule
+    rule, matchable = edition.rule, edition.matchable
     tokens = set(story.tokens)
     size = len(tokens)
-    scored: list[tuple[float, str]] = []
-    for story_id, shared_bands in candidates.items():
-        if shared_bands < rule.similar_bands:
-            continue
-        others = edition.rows[story_id].weights
+    close = [number for number, shared_bands in candidates.items() if shared_bands >= rule.similar_bands]
+    if len(close) > rule.compared:
+        close = nlargest(rule.compared, close, key=lambda number: (candidates[number], number))
+    scored: list[tuple[float, str, Assignment]] = []
+    for number in close:
+        row = matchable[number]
+        others = headline(row)
         shared = len(tokens.intersection(others))
         score = shared / (size + len(others) - shared)
         if score >= rule.similar_at:
-            scored.append((-score, story_id))
+            scored.append((-score, row.story.id, row))
     scored.sort()
-    ranked = [(-score, edition.rows[story_id]) for score, story_id in scored[: rule.similar_kept]]
-    originals = [
-        row.duplicate_of or row.story.id
-        for score, row in ranked
-        if score >= rule.duplicate_at or simhash.distance(print_, simhash.from_hex(row.simhash)) <= rule.duplicate_bits
-    ]
+    ranked = [(-score, row) for score, _, row in scored[: rule.similar_kept]]
     similar = [Similar(story_id=row.story.id, score=round(score, 4)) for score, row in ranked]
-    return similar, originals[0] if originals else None
+    for score, row in ranked:
+        if is_copy(rule, score, simhash.distance(print_, simhash.from_hex(row.simhash)), story.tokens, row.story.tokens):
+            return similar, row.duplicate_of or row.story.id
+    return similar, None
+
+
+def is_copy(rule: ClusterRule, jaccard: float, distance: int, tokens: list[str], earlier: list[str]) -> bool:
+    """Whether a headline is a near-duplicate of an earlier one.
+
+    It is when most words are the same; when both sketches agree that few differ; or when one headline is the beginning of
+    the other: cut short by a feed, or with a suffix added.
+    """
+    if jaccard >= rule.duplicate_at:
+        return True
+    if distance <= rule.duplicate_bits and jaccard >= rule.duplicate_bits_at:
+        return True
+    shorter, longer = sorted((tokens, earlier), key=len)
+    return len(shorter) >= rule.duplicate_beginning and longer[: len(shorter)] == shorter
 
 
 def _choose(
-    edition: Edition, candidates: dict[str, int], story: NormalisedStory, weights: dict[str, int], idf: dict[str, float]
+    edition: Edition, candidates: dict[int, int], time: int, tokens: list[Token], weights: dict[str, int]
 ) -> tuple[str | None, list[str]]:
     """The cluster to join, None for a new one, and the clusters to merge into it."""
-    rule = edition.rule
-    join, merge = shipped()
-    time = to_micros(story.crawled_at)
-    scored = sorted(
-        (
-            (join_score(join, edition, near, cosine, story, idf, time), near)
-            for cosine, near in _nearest(edition, candidates, weights, time)
-        ),
-        key=lambda scored: (-scored[0], scored[1].id),
-    )
-    if not scored or scored[0][0] < log_odds(rule.join_at):
+    rule, weight = edition.rule, edition.weights
+    scored = [
+        (-join_score(weight.join, tokens, near, cosine, time), near.id, near)
+        for cosine, near in _nearest(edition, candidates, weights, time)
+    ]
+    scored.sort()
+    if not scored or -scored[0][0] < log_odds(rule.join_at):
         return None, []
-    best_score, best = scored[0]
+    best = scored[0][2]
+    best_join = probability(-scored[0][0])
     parts = [best]
-    for score, other in scored[1:]:
-        if score < log_odds(rule.ask_merge_at):
+    for score, _, other in scored[1:]:
+        if -score < log_odds(rule.ask_merge_at):
             break
         whole = best if len(parts) == 1 else union(parts)
         larger, smaller = (whole, other) if whole.size >= other.size else (other, whole)
-        if merge_score(merge, larger, smaller, probability(best_score), probability(score)) >= log_odds(rule.merge_at):
+        if merge_score(weight.merge, larger, smaller, best_join, probability(-score)) >= log_odds(rule.merge_at):
             parts.append(other)
     survivor = min(parts, key=lambda part: (part.first, part.id))
     return survivor.id, [part.id for part in parts if part is not survivor]
 
 
 def _nearest(
-    edition: Edition, candidates: dict[str, int], weights: dict[str, int], time: int
+    edition: Edition, candidates: dict[int, int], weights: dict[str, int], time: int
 ) -> list[tuple[float, Cluster]]:
     """The few clusters of the candidates that are nearest to the story, each with its cosine."""
-    rule = edition.rule
-    rows, resolve = edition.rows, edition.lifetimes.resolve
-    joined = {rows[story_id].cluster_id for story_id in candidates}
-    ids = {resolve(cluster_id) for cluster_id in joined}
+    rule, matchable, clusters, resolve = edition.rule, edition.matchable, edition.clusters, edition.lifetimes.resolve
+    ids = {resolve(cluster_id) for cluster_id in {matchable[number].cluster_id for number in candidates}}
     found: list[tuple[float, str, float]] = []
     for cluster_id in ids:
-        near = edition.clusters[cluster_id]
+        near = clusters[cluster_id]
         if time - near.first[0] > rule.longest_life:
             continue
-        cosine = dot(weights, near.sums) / (UNIT * math.sqrt(near.square))
+        sums = near.sums
+        product = 0
+        for token, amount in weights.items():
+            if token in sums:
+                product += amount * sums[token]
+        cosine = product / (UNIT * math.sqrt(near.square))
         if cosine >= rule.least_cosine:
             decayed = cosine * math.exp(-max(0, time - near.last) / rule.decay)
             if decayed >= rule.least_cosine:
                 found.append((decayed, cluster_id, cosine))
-    return [(cosine, edition.clusters[cluster_id]) for _, cluster_id, cosine in nlargest(rule.considered, found)]
+    if len(found) > rule.considered:
+        found = nlargest(rule.considered, found)
+    return [(cosine, clusters[cluster_id]) for _, cluster_id, cosine in found]
 
 
 def _new_id(story_id: str) -> str:

@@ -1,18 +1,19 @@
 """The clustering of one edition: its clusters, bucket tables and word counts.
 
-It is a function of the *set* of rows (`Assignment`) that are kept, whatever order they came in: all sums are over whole numbers,
-buckets rank by time, and rows live as long as their cluster. `restore` is that function.
+It is a function of the *set* of rows (`Assignment`) that are kept: all sums are over whole numbers, buckets rank by position,
+and rows live as long as their cluster. `restore` is that function.
 """
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from pipeline.languages.background import Background
 from pipeline.records import Assignment
 from pipeline.similarity import minhash
-from pipeline.similarity.buckets import BucketTables, band_keys
+from pipeline.similarity.buckets import Keys, band_keys, bucket_tables
 from pipeline.stages.lifetimes import Dropped, Lifetimes
+from pipeline.stages.weights import Weights, shipped
 from pipeline.times import DAY, HOUR, to_micros
 
 
@@ -38,14 +39,27 @@ class ClusterRule:
     """join probability from which another cluster is considered for a merge"""
     merge_at: float = 0.55
     duplicate_at: float = 0.8
-    """Jaccard similarity from which a story is a near-duplicate ..."""
+    """Jaccard similarity from which a story is a near-duplicate, whatever else"""
     duplicate_bits: int = 3
-    """... or SimHash distance up to which it is one"""
+    """SimHash distance up to which it is one ..."""
+    duplicate_bits_at: float = 0.6
+    """... with at least this Jaccard similarity: both sketches agree"""
+    duplicate_beginning: int = 5
+    """or when one's tokens, at least so many, are the beginning of the other's"""
     similar_at: float = 0.25
     """least Jaccard similarity of a similar story"""
     similar_bands: int = 2
     """... and the bands it must share to be looked at"""
+    compared: int = 50
+    """the most candidates that are compared token by token: those that share the most bands"""
     similar_kept: int = 10
+    lead_weight: float = 0.25
+    """what a word of the body's beginning weighs against one of the headline"""
+    body_bands: int = 24
+    body_rows: int = 5
+    """bands and rows of the bucket tables of bodies: P(candidate) is .07 at Jaccard similarity .3 and .9999 at .8"""
+    body_copy_at: float = 0.7
+    """Jaccard similarity of bodies from which a story is a copy, whatever its headline"""
 
 
 @dataclass(slots=True)
@@ -75,19 +89,47 @@ class Cluster:
 class Edition:
     """The clustering of one edition. It changes only by `advance` and `apply`."""
 
-    def __init__(self, background: Background, rule: ClusterRule | None = None) -> None:
+    def __init__(
+        self, background: Background, rule: ClusterRule | None = None, weights: Weights | None = None
+    ) -> None:
         self.rule = rule or ClusterRule()
+        self.weights = weights or shipped()
         self.background = background
         self.rows: dict[str, Assignment] = {}
         self.clusters: dict[str, Cluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.holding: Counter[str] = Counter()
         """how many of the rows hold each token"""
-        self.buckets = BucketTables(self.rule.bands, self.rule.bucket_capacity)
-        self.keys: dict[str, list[bytes]] = {}
-        """the band keys of each row"""
+        self.buckets = bucket_tables(self.rule.bands, self.rule.bucket_capacity)
+        self.bodies = bucket_tables(self.rule.body_bands, self.rule.bucket_capacity)
+        self.matchable: dict[int, Assignment] = {}
+        """the rows that the look-back still reaches, by their number in the bucket tables"""
+        self.with_body: dict[int, int] = {}
+        """of those the ones that have a body, by their number in the tables of bodies"""
+        self._came: deque[tuple[int, int]] = deque()
+        """the stream time at which each of those came, and its number"""
         self.position = -1
         """the largest position of a row: everything up to it has been decided"""
+
+    def remember(self, row: Assignment, keys: Keys) -> None:
+        """Let the row be matched for the look-back."""
+        number = self.buckets.insert(keys)
+        self.matchable[number] = row
+        if row.body_signature is not None:
+            body = self.bodies.insert(body_keys(self.rule, row.body_signature))
+            self.with_body[body] = number
+        self._came.append((self.lifetimes.stream_time, number))
+
+    def forget(self, horizon: int) -> None:
+        """Match no more with the rows that came before the horizon."""
+        while self._came and self._came[0][0] < horizon:
+            number = self._came.popleft()[1]
+            row = self.matchable.pop(number)
+            self.buckets.forget(number + 1)
+            if row.body_signature is not None:
+                body = next(iter(self.with_body))
+                del self.with_body[body]
+                self.bodies.forget(body + 1)
 
 
 def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
@@ -96,14 +138,15 @@ def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
     for row in sorted(rows, key=lambda row: row.position):
-        apply(edition, row, row_keys(edition.rule, row))
         edition.lifetimes.advance(to_micros(row.story.crawled_at))
+        apply(edition, row, row_keys(edition.rule, row))
 
 
 def advance(edition: Edition, time: int) -> Dropped:
     """Move stream time on; returns what died of it."""
     lifetimes = edition.lifetimes
     lifetimes.advance(time)
+    edition.forget(lifetimes.horizon)
     clusters: list[str] = []
     rows: list[str] = []
     for cluster_id in lifetimes.expire():
@@ -112,16 +155,15 @@ def advance(edition: Edition, time: int) -> Dropped:
         for story_id in dead.members:
             row = edition.rows.pop(story_id)
             rows.append(story_id)
-            for token in row.weights:
+            for token in headline(row):
                 edition.holding[token] -= 1
                 if not edition.holding[token]:
                     del edition.holding[token]
-            edition.buckets.remove(edition.keys.pop(story_id), to_micros(row.story.crawled_at), story_id)
             clusters.extend(absorbed for absorbed in row.merged if lifetimes.survivor.pop(absorbed, None))
     return Dropped(clusters, rows)
 
 
-def apply(edition: Edition, row: Assignment, keys: list[bytes]) -> None:
+def apply(edition: Edition, row: Assignment, keys: Keys) -> None:
     """Take a decided story into the state."""
     story = row.story
     time = to_micros(story.crawled_at)
@@ -138,15 +180,14 @@ def apply(edition: Edition, row: Assignment, keys: list[bytes]) -> None:
     joined.last = max(joined.last, time)
     joined.position = max(joined.position, row.position)
     joined.members.append(story.id)
-    joined.publishers[story.publisher] += 1
+    joined.publishers[story.family] += 1
     joined.square += _add(joined.sums, row.weights)
-    for token in row.weights:
+    for token in headline(row):
         joined.holding[token] = joined.holding.get(token, 0) + 1
         edition.holding[token] += 1
-    lifetimes.touch(joined.id, time)
+    lifetimes.touch(joined.id)
     edition.rows[story.id] = row
-    edition.keys[story.id] = keys
-    edition.buckets.insert(keys, time, story.id)
+    edition.remember(row, keys)
     edition.position = max(edition.position, row.position)
 
 
@@ -180,6 +221,16 @@ def union(parts: list[Cluster]) -> Cluster:
     return union
 
 
-def row_keys(rule: ClusterRule, row: Assignment) -> list[bytes]:
+def headline(row: Assignment) -> Collection[str]:
+    """The distinct tokens of a row's headline."""
+    return set(row.story.tokens) if row.story.lead else row.weights
+
+
+def row_keys(rule: ClusterRule, row: Assignment) -> Keys:
     """The band keys of a row, from its tokens."""
-    return band_keys(minhash.signature(row.weights.keys()), rule.bands, rule.rows)
+    return band_keys(minhash.signature(headline(row)), rule.bands, rule.rows)
+
+
+def body_keys(rule: ClusterRule, signature: bytes) -> Keys:
+    """The band keys of a body's signature."""
+    return band_keys(minhash.from_bytes(signature), rule.body_bands, rule.body_rows)

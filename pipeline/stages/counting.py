@@ -16,8 +16,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+import msgspec
+
 from pipeline.records import Assignment, Detection, EventMark
 from pipeline.stages.lifetimes import Dropped, Lifetimes
+from pipeline.stages.volume import Volume
+from pipeline.stages.weights import Weights, shipped
 from pipeline.times import HOUR, to_micros
 
 
@@ -31,33 +35,55 @@ class DetectRule:
     """... within this time ..."""
     min_publishers: int = 10
     """... from at least this many publishers: one publisher's flood is no event"""
+    renew_at: float = 0.88
+    """probability from which a second burst of a cluster is another event"""
     look_back: int = 96 * HOUR
     """how long the stories of a cluster without new ones are kept; as in ClusterRule"""
 
 
 @dataclass(slots=True)
 class Counted:
-    """A cluster as it is counted: its stories by time, its publishers, and its event if it broke."""
+    """A cluster as it is counted: its stories by time, its publishers, and its events if it broke."""
 
     id: str
     stories: list[tuple[int, str]] = field(default_factory=list)
     publishers: Counter[str] = field(default_factory=Counter)
-    event: EventMark | None = None
+    events: list[EventMark] = field(default_factory=list)
+    """the current one last; the others are over"""
+
+    @property
+    def event(self) -> EventMark | None:
+        """The current event, if it broke."""
+        return self.events[-1] if self.events else None
 
     @property
     def last(self) -> int:
         """Time of its last story."""
         return self.stories[-1][0]
 
+    def stories_of(self, event: EventMark | None) -> list[tuple[int, str]]:
+        """The stories that are the event's: from its first window on."""
+        if event is None or event.since is None:
+            return self.stories
+        return self.stories[bisect_left(self.stories, (to_micros(event.since), "")) :]
+
+    def move(self, **changes: bool | int) -> EventMark:
+        """Move the current event on to its next update, with these changes of its mark."""
+        event = self.events[-1]
+        self.events[-1] = msgspec.structs.replace(event, sequence=event.sequence + 1, **changes)
+        return self.events[-1]
+
 
 class Edition:
     """The counts and events of one edition."""
 
-    def __init__(self, rule: DetectRule | None = None) -> None:
+    def __init__(self, rule: DetectRule | None = None, weights: Weights | None = None) -> None:
         self.rule = rule or DetectRule()
+        self.weights = weights or shipped()
         self.rows: dict[str, Detection] = {}
         self.counted: dict[str, Counted] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
+        self.volume = Volume()
         self.position = -1
         self._ends: list[tuple[int, str]] = []
         """when each active event ends unless a story comes: a heap of (time, cluster), some out of date"""
@@ -87,13 +113,13 @@ def restore(edition: Edition, rows: Iterable[Detection]) -> None:
     for row in sorted(rows, key=lambda row: row.assignment.position):
         edition.lifetimes.advance(to_micros(row.assignment.story.crawled_at))
         counted, _ = count(edition, row.assignment)
-        counted.event = row.mark
+        counted.events = list(row.marks)
         edition.rows[row.assignment.story.id] = row
     for counted in edition.counted.values():
         if counted.event is not None and counted.event.active:
             edition.expect_end(counted)
     for counted in edition.ended():  # said by the story that moved stream time there: none leaves this undone
-        counted.event = next_mark(counted, active=False)
+        counted.move(active=False)
 
 
 def advance(edition: Edition, time: int) -> Dropped:
@@ -133,7 +159,7 @@ def breaking_window(times: list[int], publishers: list[str], new: int, rule: Det
 
 
 def count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[EventMark]]:
-    """Put the story into its cluster, merge what it showed to be one; returns the events that gave way in it."""
+    """Put the story into its cluster, merge what it showed to be one; returns the events that gave way in it, as they end."""
     story = assignment.story
     time = to_micros(story.crawled_at)
     counted = edition.counted.get(assignment.cluster_id)
@@ -147,33 +173,27 @@ def count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[Event
         edition.lifetimes.merge(absorbed_id, counted.id)
         counted.stories = sorted(counted.stories + absorbed.stories)
         counted.publishers.update(absorbed.publishers)
-        events = sorted(
-            (event for event in (counted.event, absorbed.event) if event is not None),
-            key=lambda event: (event.started_at, event.event_id),
-        )
-        if events:
-            counted.event = events[0]
-            gave_way += events[1:]
+        gave_way += _join_events(counted, absorbed)
     insort(counted.stories, (time, story.id))
-    counted.publishers[story.publisher] += 1
-    edition.lifetimes.touch(counted.id, time)
+    counted.publishers[story.family] += 1
+    edition.volume.add(time, edition.lifetimes.horizon)
+    edition.lifetimes.touch(counted.id)
     edition.position = max(edition.position, assignment.position)
     if counted.event is not None and counted.event.active:
         edition.expect_end(counted)
     return counted, gave_way
 
 
-def next_mark(counted: Counted, *, active: bool) -> EventMark:
-    """Where the cluster's event stands after its next update."""
-    event = counted.event
-    assert event is not None
-    return EventMark(
-        event_id=event.event_id,
-        sequence=event.sequence + 1,
-        active=active,
-        started_at=event.started_at,
-        reported=len(counted.stories) if active else event.reported,
+def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:
+    """The events of both clusters become those of one: the older of the current ones stays current. Returns the other."""
+    current = sorted(
+        (events[-1] for events in (counted.events, absorbed.events) if events),
+        key=lambda event: (event.started_at, event.event_id),
     )
+    gave_way = [msgspec.structs.replace(event, sequence=event.sequence + 1, active=False) for event in current[1:]]
+    over = counted.events[:-1] + absorbed.events[:-1] + gave_way
+    counted.events = sorted(over, key=lambda event: (event.started_at, event.event_id)) + current[:1]
+    return gave_way
 
 
 def last_window(edition: Edition, counted: Counted) -> list[tuple[int, str]]:

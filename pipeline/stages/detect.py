@@ -3,19 +3,30 @@
 The rule is looked up for the new story only, among the windows that hold it (`pipeline.stages.counting`). An event then
 
 - starts once: its first update is the alert;
-- is updated when its cluster has half as many stories again as when it was last told of, or breaks again after its end;
+- is updated when it has half as many stories again as when it was last told of, or breaks again after its end;
 - ends when stream time has left its last story a window behind;
+- gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
 - goes on as one when two clusters with events merge: the older event survives, the other ends and names it.
 """
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+import msgspec
+
 from pipeline.records import Assignment, Detection, EventMark, EventUpdate
-from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window, next_mark
+from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window
 from pipeline.stages.evidence import describe
 from pipeline.stages.lifetimes import Dropped
+from pipeline.stages.renewal import renew_score
+from pipeline.stages.weights import log_odds
 from pipeline.times import from_micros, to_micros
+
+Window = list[tuple[int, str]]
+"""Stories as (time, id), by time."""
+
+COMPARED_AT = frozenset(round(1.5**step) for step in range(30))
+"""By how much a window must exceed the threshold to be compared with the active event: a look now and then is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,70 +48,123 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
         return None if row is None or row.assignment.position != assignment.position else Outcome(row, Dropped([], []))
     dropped = advance(edition, to_micros(story.crawled_at))
     updates = _end_events(edition, assignment)
-    counted, absorbed_events = count(edition, assignment)
-    edition.rows[story.id] = Detection(assignment=assignment, updates=[], mark=counted.event)
-    updates += [_absorbed(edition, counted, event, assignment) for event in absorbed_events]
-    update = _update(edition, counted, assignment)
-    if update is not None:
-        updates.append(update)
+    counted, gave_ways = count(edition, assignment)
+    edition.rows[story.id] = Detection(assignment=assignment, updates=[])
+    window = last_window(edition, counted)
+    updates += [describe(edition, counted, "ended", window, assignment, gave_way) for gave_way in gave_ways]
+    updates += _updates(edition, counted, assignment)
     updates += _end_events(edition, assignment)  # a late story can start or reopen what stream time has left behind
-    row = edition.rows[story.id] = Detection(assignment=assignment, updates=updates, mark=counted.event)
+    row = edition.rows[story.id] = Detection(assignment=assignment, updates=updates, marks=list(counted.events))
     return Outcome(row, dropped)
 
 
-def _update(edition: Edition, counted: Counted, cause: Assignment) -> EventUpdate | None:
+def _updates(edition: Edition, counted: Counted, cause: Assignment) -> list[EventUpdate]:
     """The start or the next update of the cluster's event, if the new story brings one."""
-    rule, event = edition.rule, counted.event
-    total = len(counted.stories)
-    if event is not None and event.active:
-        if 2 * total < 3 * event.reported:
-            return None
-        counted.event = next_mark(counted, active=True)
-        return describe(edition, counted, "updated", counted.event, last_window(edition, counted), cause)
-    if total <= rule.threshold or len(counted.publishers) < rule.min_publishers:
+    event = counted.event
+    if event is None or not event.active:
+        window = _breaking(edition, counted, cause)
+        if window is None:
+            return []
+        if event is not None and not _is_another(edition, counted, window):
+            return [_told(edition, counted, window, cause)]
+        return [_start(edition, counted, window, cause)]
+    fresh = _fresh_burst(edition, counted, cause)
+    if fresh is not None and _is_another(edition, counted, fresh):
+        counted.move(active=False)
+        ended = describe(edition, counted, "ended", last_window(edition, counted), cause)
+        return [ended, _start(edition, counted, fresh, cause)]
+    if 2 * len(counted.stories_of(event)) >= 3 * event.reported:
+        return [_told(edition, counted, last_window(edition, counted), cause)]
+    return []
+
+
+def _breaking(edition: Edition, counted: Counted, cause: Assignment) -> Window | None:
+    """The fullest window that holds the new story and breaks."""
+    rule = edition.rule
+    if len(counted.stories) <= rule.threshold or len(counted.publishers) < rule.min_publishers:
         return None
-    new = bisect_left(counted.stories, (to_micros(cause.story.crawled_at), cause.story.id))
-    low = bisect_left(counted.stories, (counted.stories[new][0] - rule.window, ""))
-    high = bisect_right(counted.stories, (counted.stories[new][0] + rule.window + 1, ""))
+    time = to_micros(cause.story.crawled_at)
+    low = bisect_left(counted.stories, (time - rule.window, ""))
+    high = bisect_right(counted.stories, (time + rule.window + 1, ""))
+    if high - low <= rule.threshold:
+        return None
     near = counted.stories[low:high]
-    publishers = [edition.rows[story_id].assignment.story.publisher for _, story_id in near]
-    window = breaking_window([time for time, _ in near], publishers, new - low, rule)
-    if window is None:
+    new = bisect_left(near, (time, cause.story.id))
+    window = breaking_window([at for at, _ in near], [_publisher(edition, story_id) for _, story_id in near], new, rule)
+    return None if window is None else near[window[0] : window[1]]
+
+
+def _fresh_burst(edition: Edition, counted: Counted, cause: Assignment) -> Window | None:
+    """The stories of the window up to the new one in which no event broke, if they break by themselves."""
+    rule = edition.rule
+    time = to_micros(cause.story.crawled_at)
+    low = bisect_left(counted.stories, (time - rule.window, ""))
+    high = bisect_right(counted.stories, (time, cause.story.id))
+    if high - low - rule.threshold not in COMPARED_AT:
         return None
-    stories = near[window[0] : window[1]]
-    if event is None:
-        counted.event = EventMark(
-            event_id="e" + counted.id[1:],
-            sequence=1,
-            active=True,
-            started_at=from_micros(edition.lifetimes.stream_time),
-            reported=total,
-        )
-    else:
-        counted.event = next_mark(counted, active=True)
+    broken = {story_id for event in counted.events for _, story_id in _broken_window(edition, counted, event)}
+    fresh = [story for story in counted.stories[low:high] if story[1] not in broken]
+    publishers = {_publisher(edition, story_id) for _, story_id in fresh}
+    return fresh if len(fresh) > rule.threshold and len(publishers) >= rule.min_publishers else None
+
+
+def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
+    """Whether a burst of the cluster is about another event than all that it had."""
+    new = [edition.rows[story_id].assignment.weights for _, story_id in window]
+    for event in counted.events:
+        broken = _broken_window(edition, counted, event)
+        earlier = [edition.rows[story_id].assignment.weights for _, story_id in broken]
+        if len(earlier) < 2 or len(new) < 2:  # noqa: PLR2004 - two make a mean similarity
+            return False
+        gap = window[-1][0] - broken[-1][0]
+        if renew_score(edition.weights.renew, earlier, new, gap) < log_odds(edition.rule.renew_at):
+            return False
+    return True
+
+
+def _broken_window(edition: Edition, counted: Counted, event: EventMark) -> Window:
+    """The stories that were in the window in which the event broke."""
+    low = bisect_left(counted.stories, (to_micros(event.window_start), ""))
+    high = bisect_right(counted.stories, (to_micros(event.window_end) + 1, ""))
+    return [
+        story for story in counted.stories[low:high] if edition.rows[story[1]].assignment.position <= event.position
+    ]
+
+
+def _start(edition: Edition, counted: Counted, window: Window, cause: Assignment) -> EventUpdate:
+    """The alert of a new event of the cluster."""
+    first = not counted.events
+    mark = EventMark(
+        event_id="e" + counted.id[1:] + ("" if first else f"-{len(counted.events) + 1}"),
+        sequence=1,
+        active=True,
+        started_at=from_micros(edition.lifetimes.stream_time),
+        reported=0,
+        position=cause.position,
+        window_start=from_micros(window[0][0]),
+        window_end=from_micros(window[-1][0]),
+        since=None if first else from_micros(window[0][0]),
+    )
+    counted.events.append(msgspec.structs.replace(mark, reported=len(counted.stories_of(mark))))
     edition.expect_end(counted)
-    return describe(edition, counted, "started" if event is None else "updated", counted.event, stories, cause)
+    return describe(edition, counted, "started", window, cause)
+
+
+def _told(edition: Edition, counted: Counted, window: Window, cause: Assignment) -> EventUpdate:
+    """The next update of the current event."""
+    counted.move(active=True, reported=len(counted.stories_of(counted.event)))
+    edition.expect_end(counted)
+    return describe(edition, counted, "updated", window, cause)
 
 
 def _end_events(edition: Edition, cause: Assignment) -> list[EventUpdate]:
     """End each event whose window stream time has emptied."""
     updates: list[EventUpdate] = []
     for counted in edition.ended():
-        window = last_window(edition, counted)
-        counted.event = next_mark(counted, active=False)
-        updates.append(describe(edition, counted, "ended", counted.event, window, cause))
+        counted.move(active=False)
+        updates.append(describe(edition, counted, "ended", last_window(edition, counted), cause))
     return updates
 
 
-def _absorbed(edition: Edition, counted: Counted, event: EventMark, cause: Assignment) -> EventUpdate:
-    """The last word on an event that goes on as another."""
-    assert counted.event is not None
-    last = EventMark(
-        event_id=event.event_id,
-        sequence=event.sequence + 1,
-        active=False,
-        started_at=event.started_at,
-        reported=event.reported,
-    )
-    window = last_window(edition, counted)
-    return describe(edition, counted, "ended", last, window, cause, merged_into=counted.event.event_id)
+def _publisher(edition: Edition, story_id: str) -> str:
+    return edition.rows[story_id].assignment.story.family

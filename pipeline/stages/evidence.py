@@ -1,11 +1,13 @@
 """Evidence: what an event update says, with the stories that show it."""
 
+from bisect import bisect_left
 from collections import Counter
 from typing import Literal
 
 from pipeline.records import Assignment, EventMark, EventStory, EventUpdate, Rule
 from pipeline.stages.counting import Counted, Edition
-from pipeline.times import SECOND, from_micros
+from pipeline.stages.volume import burst_score
+from pipeline.times import HOUR, SECOND, from_micros
 
 EVIDENCE = 50
 """The most stories that an update carries."""
@@ -15,13 +17,17 @@ def describe(
     edition: Edition,
     counted: Counted,
     state: Literal["started", "updated", "ended"],
-    mark: EventMark,
     window: list[tuple[int, str]],
     cause: Assignment,
-    merged_into: str | None = None,
+    gave_way: EventMark | None = None,
 ) -> EventUpdate:
-    """The update of a cluster's event to `mark`, with the stories of `window` (time, id) as evidence; `cause` brought it."""
-    rule = edition.rule
+    """The update of a cluster's current event, or of one that gave way to it, with the stories of `window` as evidence.
+
+    `window` holds (time, id), by time; `cause` is the story that brought the update.
+    """
+    rule, current = edition.rule, counted.events[-1]
+    mark = gave_way or current
+    stories = counted.stories_of(mark)
     in_window = [edition.rows[story_id].assignment for _, story_id in window]
     evidence = _by_centrality(in_window)
     return EventUpdate(
@@ -35,12 +41,13 @@ def describe(
         rule=Rule(threshold=rule.threshold, window_seconds=rule.window // SECOND, min_publishers=rule.min_publishers),
         headline=evidence[0].story.title,
         stories_in_window=len(window),
-        publishers_in_window=len({row.story.publisher for row in in_window}),
+        publishers_in_window=len({row.story.family for row in in_window}),
         copies_in_window=sum(row.duplicate_of is not None for row in in_window),
-        stories_total=len(counted.stories),
+        stories_total=len(stories),
+        burst_score=round(_burst(edition, counted, window), 1),
         window_start=from_micros(window[0][0]),
         window_end=from_micros(window[-1][0]),
-        first_seen=from_micros(counted.stories[0][0]),
+        first_seen=from_micros(stories[0][0]),
         last_seen=from_micros(counted.last),
         caused_by=cause.story.id,
         caused_by_received_at=cause.story.received_at,
@@ -54,8 +61,17 @@ def describe(
             )
             for row in _first_then_central(in_window, evidence)
         ],
-        merged_into=merged_into,
+        merged_into=current.event_id if gave_way else None,
     )
+
+
+def _burst(edition: Edition, counted: Counted, window: list[tuple[int, str]]) -> float:
+    """How unusual the window is: its stories against the edition's usual volume times the cluster's share so far."""
+    start, end = window[0][0], window[-1][0]
+    reach = edition.lifetimes.horizon // HOUR * HOUR + HOUR
+    low, high = (bisect_left(counted.stories, (time, "")) for time in (reach, start // HOUR * HOUR))
+    share = max(0, high - low) / max(1, edition.volume.before(start))
+    return burst_score(len(window), share * edition.volume.usual(end, edition.rule.window))
 
 
 def _by_centrality(rows: list[Assignment]) -> list[Assignment]:

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from pipeline.languages.words import stemmer, stop_words
+from pipeline.languages.identify import identify
+from pipeline.languages.publishers import cut_publisher, family
+from pipeline.languages.words import tokenise
 from pipeline.records import InvalidRecord, NormalisedStory, Story
 from pipeline.times import from_micros, to_micros
 
@@ -15,16 +17,19 @@ EARLIEST_YEAR = 1990
 """Before the first news on the web: an earlier `crawled_at` is a broken clock (1970) or a wrong field."""
 CLOCK_TOLERANCE = timedelta(days=1)
 """How far ahead of the broker's clock a crawler's may be; up to there its stories are taken at the broker's time."""
+LEAD = 400
+"""Characters at the beginning of a body that say what it is about: news is written that way."""
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_QUOTES = str.maketrans("\u2018\u2019\u201a\u201b\u02bc\u201c\u201d\u201e\u201f\u00ab\u00bb", "'''''\"\"\"\"\"\"")
 _TRACKING = re.compile(r"utm_.*|fbclid|gclid|dclid|msclkid|yclid|mc_[ce]id|igshid|ocid|cmpid|ns_.*", re.IGNORECASE)
 
 
 def normalise(story: Story, received_at: datetime, default_language: str = "en") -> NormalisedStory:
     """The story in comparable form; `received_at` is when the broker (or the reader of a file) took it in.
 
+    A story without a language is in that of its text, or in `default_language` where that cannot be told.
     Raises InvalidRecord for a URL that is not of the web, a date that cannot be, and a title without text.
     """
     title = clean_text(story.title)
@@ -32,7 +37,8 @@ def normalise(story: Story, received_at: datetime, default_language: str = "en")
         raise InvalidRecord(f"Wrong Story: title: {story.title!r} holds no text.")
     url = canonical_url(story.url)
     publisher = clean_text(story.publisher) or urlsplit(url).netloc
-    language = (story.language or default_language).lower().replace("_", "-")
+    body = clean_text(story.body or "")
+    language = (story.language or identify(f"{title} {body}") or default_language).lower().replace("_", "-")
     edition = language.partition("-")[0]
     headline = cut_publisher(title, publisher)
     tokens, marked = tokenise(headline, edition)
@@ -42,12 +48,15 @@ def normalise(story: Story, received_at: datetime, default_language: str = "en")
         url=url,
         title=headline,
         publisher=publisher,
+        family=family(publisher),
         language=language,
         crawled_at=event_time(story.crawled_at, received_at),
         received_at=received_at,
         published_at=story.published_at,
         tokens=tokens,
         marked=marked,
+        lead=tokenise(body[:LEAD], edition)[0] if body else [],
+        body=body or None,
     )
 
 
@@ -71,17 +80,9 @@ def event_time(crawled_at: datetime, received_at: datetime) -> datetime:
 def clean_text(text: str) -> str:
     """Text as a reader sees it: entities and tags resolved, NFKC, one quote sign, no control characters, single spaces."""
     text = _TAG.sub(" ", html.unescape(text))
-    text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u2018", "'")
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     return " ".join(_CONTROL.sub(" ", text).split())
-
-
-def cut_publisher(title: str, publisher: str) -> str:
-    """The title without a closing "- Publisher" or "| Publisher"."""
-    for separator in (" - ", " | ", " \u2013 ", " \u2014 "):
-        headline, found, suffix = title.rpartition(separator)
-        if found and headline and suffix.casefold() == publisher.casefold():
-            return headline
-    return title
 
 
 def canonical_url(url: str) -> str:
@@ -106,22 +107,3 @@ def canonical_url(url: str) -> str:
         if len(kept) < len(pairs):
             query = urlencode(kept)
     return urlunsplit((scheme, host, parts.path or "/", query, ""))
-
-
-def tokenise(text: str, language: str) -> tuple[list[str], list[str]]:
-    """The stems of the content words of `text`, in reading order, and those written with a capital or a digit first.
-
-    A text of nothing but stop words ("Who is who?") keeps them: they are all it says.
-    """
-    words = [(word, word.lower().removesuffix("'s")) for word in _WORD.findall(text)]
-    ignored = stop_words(language)
-    content = [(word, lower) for word, lower in words if lower not in ignored and (len(lower) > 1 or lower.isdigit())]
-    stem = stemmer(language)
-    tokens: list[str] = []
-    marked: dict[str, None] = {}
-    for word, lower in content or words:
-        token = stem(lower)
-        tokens.append(token)
-        if word[0].isupper() or word[0].isdigit():
-            marked[token] = None
-    return tokens, list(marked)
