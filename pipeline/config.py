@@ -3,13 +3,16 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipeline.similarity.minhash import ROWS
 from pipeline.stages.clustering import ClusterRule
 from pipeline.stages.counting import DetectRule
+from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
+from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
 from pipeline.times import HOUR
 
 
@@ -33,13 +36,27 @@ class Settings(BaseSettings):
     ] = "newsburst"
     partitions: Annotated[int, Field(description="Partitions of the topics that `topics create` makes.", ge=1)] = 4
     replication: Annotated[int, Field(description="Replicas of those topics.", ge=1)] = 1
-    language: Annotated[str, Field(description="Language of stories that do not name theirs.")] = "en"
+    language: Annotated[
+        str, Field(description="Language of stories that do not name theirs and whose text does not tell it.")
+    ] = "en"
+    profile: Annotated[Profile, Field(description="Rules of matching: newsburst, newshound or hu-you.")] = "newsburst"
+    weights: Annotated[
+        Path | None, Field(description="Weights of the scores, as `newsburst fit` writes them; if missing, the shipped ones.")
+    ] = None
     threshold: Annotated[int, Field(description="An event is more stories than this within the window.", ge=1)] = 15
     window_hours: Annotated[float, Field(description="Length of the window.", gt=0)] = 4.0
     min_publishers: Annotated[int, Field(description="Publishers that an event needs in its window.", ge=1)] = 10
     look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0)] = 96.0
+    bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
+    rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 2
     metrics_port: Annotated[int, Field(description="Port of the worker's Prometheus metrics; 0: none.", ge=0)] = 0
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
+
+    @model_validator(mode="after")
+    def _fits_signature(self) -> Self:
+        if self.bands * self.rows > ROWS:
+            raise ValueError(f"NEWSBURST_BANDS={self.bands} times NEWSBURST_ROWS={self.rows} is more than {ROWS}")
+        return self
 
     @field_validator("log_level")
     @classmethod
@@ -52,22 +69,36 @@ class Settings(BaseSettings):
         """The full name of a topic."""
         return f"{self.topic_prefix}.{name}"
 
-    def cluster_rule(self) -> ClusterRule:
+    def cluster_rule(self, profile: Profile | None = None) -> ClusterRule:
         """The rule of the cluster stage."""
-        return ClusterRule(look_back=round(self.look_back_hours * HOUR))
+        return cluster_rule(profile or self.profile, self._cluster_rule())
 
-    def detect_rule(self) -> DetectRule:
+    def _cluster_rule(self) -> ClusterRule:
+        return ClusterRule(look_back=round(self.look_back_hours * HOUR), bands=self.bands, rows=self.rows)
+
+    def detect_rule(self, profile: Profile | None = None) -> DetectRule:
         """The rule of the detect stage."""
-        return DetectRule(
+        rule = DetectRule(
             threshold=self.threshold,
             window=round(self.window_hours * HOUR),
             min_publishers=self.min_publishers,
             look_back=round(self.look_back_hours * HOUR),
         )
+        return detect_rule(profile or self.profile, rule)
+
+    def score_weights(self) -> Weights:
+        """The weights of the scores. Raises SettingsError."""
+        if self.weights is None:
+            return shipped()
+        try:
+            return parse(self.weights.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, InvalidWeights) as error:
+            raise SettingsError(f"NEWSBURST_WEIGHTS={str(self.weights)!r}: {error}") from None
 
     def environment(self) -> dict[str, str]:
         """These settings as environment variables, for a process of ours."""
-        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in self.model_dump().items()}
+        values = self.model_dump(exclude_none=True)
+        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()}
 
 
 def load() -> Settings:
@@ -76,6 +107,8 @@ def load() -> Settings:
         settings = Settings()
     except ValidationError as error:
         wrong = error.errors()[0]
+        if not wrong["loc"]:
+            raise SettingsError(f"{wrong['msg'].removeprefix('Value error, ')}.") from None
         name = str(wrong["loc"][0]).upper()
         raise SettingsError(f"NEWSBURST_{name}={wrong['input']!r}: {wrong['msg']}.") from None
     missing = {"kafka", "postgres"} - settings.model_fields_set

@@ -16,6 +16,8 @@ from pipeline.stages.counting import DetectRule
 from pipeline.stages.detect import detect
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
+from pipeline.stages.watch import Watch
+from pipeline.stages.weights import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ def replay(
     fingerprints: Iterable[tuple[int, Fingerprint]],
     cluster_rule: ClusterRule | None = None,
     detect_rule: DetectRule | None = None,
+    weights: Weights | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[Step]:
     """Cluster and detect over (position, fingerprint) in log order; repeated stories bring no step."""
     clusterings: dict[str, clustering.Edition] = {}
@@ -38,8 +42,8 @@ def replay(
     for position, record in fingerprints:
         edition = record.story.edition
         if edition not in clusterings:
-            clusterings[edition] = clustering.Edition(background(edition), cluster_rule)
-            detections[edition] = counting.Edition(detect_rule)
+            clusterings[edition] = clustering.Edition(background(edition), cluster_rule, weights, watch)
+            detections[edition] = counting.Edition(detect_rule, weights, watch)
         clustered = cluster(clusterings[edition], record, position)
         if clustered is None:
             continue
@@ -48,8 +52,8 @@ def replay(
 
 
 def fingerprints(
-    stories: Iterable[Story], received_at: datetime, default_language: str = "en"
+    stories: Iterable[Story], received_at: datetime, default_language: str = "en", *, stems: bool = True
 ) -> Iterator[tuple[int, Fingerprint]]:
     """Normalise and fingerprint stories; their positions are their numbers from 0. Raises InvalidRecord."""
     for position, story in enumerate(stories):
-        yield position, fingerprint(normalise(story, received_at, default_language))
+        yield position, fingerprint(normalise(story, received_at, default_language, stems=stems))

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 from pipeline.records import Assignment, Fingerprint, NormalisedStory
+from pipeline.similarity.tfidf import unit_vector
 from pipeline.stages.fingerprint import fingerprint
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
-def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="en"):
+def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="en", body=None):
     words = tokens.split()
     return NormalisedStory(
         id=story_id,
@@ -16,11 +17,14 @@ def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="e
         url=f"https://news.example/{story_id}",
         title=tokens.capitalize(),
         publisher=publisher or f"Paper {story_id}",
+        family=publisher or f"paper {story_id}",
         language=edition,
         crawled_at=NOON + timedelta(minutes=minutes),
         received_at=NOON + timedelta(minutes=max(0.0, minutes)),
         tokens=words,
         marked=words[:1],
+        lead=body.lower().split()[:30] if body else [],
+        body=body,
     )
 
 
@@ -36,7 +40,7 @@ def assignment(position, cluster_id, *args, merged=(), duplicate_of=None, **kwar
         position=position,
         cluster_id=cluster_id,
         merged=list(merged),
-        weights=dict.fromkeys(made.tokens, 1),
+        weights=unit_vector(dict.fromkeys(made.tokens, 1.0)),
         similar=[],
         duplicate_of=duplicate_of,
     )

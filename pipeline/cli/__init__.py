@@ -8,11 +8,12 @@ import click
 
 from pipeline import __version__
 from pipeline.broker import BrokerError
-from pipeline.cli import demo, evaluate, events, produce, replay, report, setup, up, worker
+from pipeline.cli import demo, evaluate, events, fit, produce, replay, report, setup, tune, up, worker
 from pipeline.config import SettingsError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
 from pipeline.embedded.services import AlreadyRunning
+from pipeline.evaluation.picture import PictureError
 from pipeline.records import InvalidRecord
 from pipeline.storage.engine import DatabaseError
 
@@ -22,6 +23,7 @@ EXPECTED = (
     DatabaseError,
     InvalidRecord,
     KafkaUnavailable,
+    PictureError,
     PostgresUnavailable,
     SettingsError,
 )
@@ -57,6 +59,8 @@ for command in (
     produce.produce,
     replay.replay,
     evaluate.evaluate,
+    fit.fit,
+    tune.tune,
     events.events,
     report.report,
     setup.topics,

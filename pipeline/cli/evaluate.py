@@ -1,27 +1,29 @@
-"""`newsburst evaluate`: clusters and alerts against labels."""
+"""`newsburst evaluate`: measure clusters and alerts against labels."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import get_args
 
 import click
 
-from pipeline.cli.output import print_json, print_rows
+from pipeline.cli.output import FILE, STORIES, print_json, print_rows
 from pipeline.config import load
 from pipeline.evaluation.evaluate import Evaluation, read_truth
 from pipeline.evaluation.evaluate import evaluate as measure
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
-
-FILE = click.Path(exists=True, dir_okay=False)
+from pipeline.stages.profiles import PROFILES, Profile, stems
 
 
 @click.command()
-@click.argument("stories", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("stories", type=STORIES)
 @click.option("--truth", type=FILE, required=True, help="Labels: CSV with the columns story_id and event.")
 @click.option(
-    "--profile", type=click.Choice(["newsburst"]), default="newsburst", show_default=True, help="Rules to apply."
+    "--profile", type=click.Choice([*PROFILES, "all"]), help="Rules to apply; all compares them.  [default: the setting]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def evaluate(stories: str, truth: str, profile: str, as_json: bool) -> None:
+@click.option("--misses", is_flag=True, help="List each missed, duplicate and false event, and why.")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table: an object, or a list with --profile all.")
+def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_json: bool) -> None:
     """Replay STORIES and measure clusters and alerts against labels.
 
     An alert is true when at least half of the stories in its window belong to one labelled event that breaks by the rule; a
@@ -32,24 +34,54 @@ def evaluate(stories: str, truth: str, profile: str, as_json: bool) -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     now = datetime.now(UTC)
-    records = list(fingerprints(load_stories(stories, now, settings.language), now, settings.language))
-    result = measure(records, read_truth(truth), settings.cluster_rule(), settings.detect_rule(), profile)
+    loaded = list(load_stories(stories, now, settings.language))
+    labels = read_truth(truth)
+    results: list[Evaluation] = []
+    for name in get_args(Profile):
+        if name == (profile or settings.profile) or profile == "all":
+            records = list(fingerprints(loaded, now, settings.language, stems=stems(name)))
+            rules = settings.cluster_rule(name), settings.detect_rule(name)
+            results.append(measure(records, labels, *rules, settings.score_weights()))
     if as_json:
-        print_json(result)
-    else:
-        _print(result)
+        print_json(results if profile == "all" else results[0])
+        return
+    _print(results)
+    if misses:
+        for result in results:
+            _print_misses(result)
 
 
-def _print(result: Evaluation) -> None:
+def _print(results: Sequence[Evaluation]) -> None:
+    columns = {result.profile: _figures(result) for result in results}
+    names = list(columns[results[0].profile])
+    rows = [{"measure": name, **{profile: figures[name] for profile, figures in columns.items()}} for name in names]
+    print_rows(rows, list(rows[0]), f"{results[0].stories} stories")
+
+
+def _figures(result: Evaluation) -> dict[str, str]:
     events = result.events
-    measures = [
-        {"measure": "clusters, B-cubed", **result.bcubed},
-        {"measure": "clusters, pairs", **result.pairwise},
-        {"measure": "alerts", "precision": events.precision, "recall": events.recall, "f1": events.f1},
-    ]
-    title = f"{result.stories} stories, profile {result.profile}, {result.microseconds_per_story} us a story"
-    print_rows(measures, ["measure", "precision", "recall", "f1"], title)
-    click.echo(
-        f"{events.alerts} alerts: {events.true} true of {events.breaking} breaking events, {events.duplicates} duplicates, "
-        f"{events.false} false; median delay {events.median_delay_seconds} s."
-    )
+    return {
+        "clusters: B-cubed P/R/F1": _three(result.bcubed),
+        "clusters: pairs P/R/F1": _three(result.pairwise),
+        "clusters: ARI, NMI": f"{result.ari:.3f}, {result.nmi:.3f}",
+        "alerts: P/R/F1": f"{events.precision:.3f}/{events.recall:.3f}/{events.f1:.3f}",
+        "breaking events": str(events.breaking),
+        "alerts": str(events.alerts),
+        "- true": str(events.true),
+        "- for an event told before": str(events.duplicates),
+        "- false": str(events.false),
+        "median delay, s": "" if events.median_delay_seconds is None else str(events.median_delay_seconds),
+        "microseconds a story": str(result.microseconds_per_story),
+    }
+
+
+def _three(values: dict[str, float]) -> str:
+    return "/".join(f"{value:.3f}" for value in values.values())
+
+
+def _print_misses(result: Evaluation) -> None:
+    click.echo(f"\n{result.profile}: {len(result.misses)} misses")
+    for miss in result.misses:
+        click.echo(f"\n{miss.kind}: {miss.event or 'no label'}, {miss.stories} stories\n  {miss.reason}")
+        for headline in miss.headlines:
+            click.echo(f"  - {headline}")

@@ -9,6 +9,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+FILE = click.Path(exists=True, dir_okay=False)
+STORIES = click.Path(exists=True, dir_okay=False, allow_dash=True)
+"""A file of stories; `-` is the standard input."""
+
 console = Console(highlight=False)
 
 

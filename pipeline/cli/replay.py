@@ -6,16 +6,17 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.output import print_json
+from pipeline.cli.output import STORIES, print_json
 from pipeline.config import load
 from pipeline.files import load_stories
 from pipeline.records import encode
 from pipeline.replay import fingerprints
 from pipeline.replay import replay as run
+from pipeline.stages.profiles import stems
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("file", type=STORIES)
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("replay"), show_default=True, help="Folder."
 )
@@ -37,8 +38,9 @@ def replay(file: str, out: Path) -> None:
         assignments, clusters, events = (
             stack.enter_context((out / f"{name}.jsonl").open("wb")) for name in ("assignments", "clusters", "events")
         )
-        records = fingerprints(stories, now, settings.language)
-        for step in run(records, settings.cluster_rule(), settings.detect_rule()):
+        records = fingerprints(stories, now, settings.language, stems=stems(settings.profile))
+        rules = settings.cluster_rule(), settings.detect_rule(), settings.score_weights()
+        for step in run(records, *rules):
             assignments.write(encode(step.assignment) + b"\n")
             clusters.writelines(encode(state) + b"\n" for state in step.clusters)
             events.writelines(encode(update) + b"\n" for update in step.updates)

@@ -1,5 +1,6 @@
-"""Measures of a clustering against labels: B-cubed (Bagga and Baldwin 1998; Amigo et al. 2009) and pairwise."""
+"""Measures of a clustering against labels: B-cubed (Bagga and Baldwin 1998; Amigo et al. 2009), pairwise, ARI and NMI."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -42,3 +43,31 @@ def pairwise(clusters: Sequence[str], labels: Sequence[str]) -> Scores:
 
 def _pairs(counts: Counter[str] | Counter[tuple[str, str]]) -> int:
     return sum(count * (count - 1) // 2 for count in counts.values())
+
+
+def adjusted_rand(clusters: Sequence[str], labels: Sequence[str]) -> float:
+    """The adjusted Rand index (Hubert and Arabie 1985): 1 for equal partitions, about 0 for independent ones."""
+    together = _pairs(Counter(zip(clusters, labels, strict=True)))
+    in_cluster, in_label = _pairs(Counter(clusters)), _pairs(Counter(labels))
+    pairs = len(labels) * (len(labels) - 1) // 2
+    if not pairs:
+        return 1.0
+    expected = in_cluster * in_label / pairs
+    largest = (in_cluster + in_label) / 2
+    return (together - expected) / (largest - expected) if largest != expected else 1.0
+
+
+def mutual_information(clusters: Sequence[str], labels: Sequence[str]) -> float:
+    """Normalised mutual information: that of clusters and labels over the mean of their entropies; 1 for equal partitions."""
+    items = len(labels)
+    by_cluster, by_label = Counter(clusters), Counter(labels)
+    shared = sum(
+        count / items * math.log(items * count / (by_cluster[cluster] * by_label[label]))
+        for (cluster, label), count in Counter(zip(clusters, labels, strict=True)).items()
+    )
+    entropies = _entropy(by_cluster, items) + _entropy(by_label, items)
+    return 2 * shared / entropies if entropies else 1.0
+
+
+def _entropy(counts: Counter[str], items: int) -> float:
+    return -sum(count / items * math.log(count / items) for count in counts.values())

@@ -97,10 +97,10 @@ def words(text: str) -> Iterator[tuple[str, bool]]:
             yield pair, True
 
 
-def tokenise(text: str, language: str) -> tuple[list[str], list[str]]:
+def tokenise(text: str, language: str, *, stems: bool = True) -> tuple[list[str], list[str]]:
     """The stems of the content words of `text`, in reading order, and those written with a capital or a digit first.
 
-    A text of nothing but stop words ("Who is who?") keeps them: they are all it says.
+    A text of nothing but stop words ("Who is who?") keeps them: they are all it says. Without `stems`, the words themselves.
     """
     found = [(word, fold(word, language).removesuffix("'s"), paired) for word, paired in words(text)]
     ignored = stop_words(language)
@@ -109,7 +109,7 @@ def tokenise(text: str, language: str) -> tuple[list[str], list[str]]:
         for word, folded, paired in found
         if folded not in ignored and (len(folded) > 1 or folded.isdigit() or paired)
     ]
-    stem = stemmer(language)
+    stem = stemmer(language) if stems else str
     tokens: list[str] = []
     marked: dict[str, None] = {}
     for word, folded, paired in content or found:

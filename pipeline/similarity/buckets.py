@@ -3,99 +3,147 @@
     signature   [ 17 | 4 || 93 | 8 || 17 | 2 || ... ]     bands of 2 rows
                     |        |        |
     table          {...}    {...}    {...}                one table a band
-    bucket      hash of (17, 4): items 8, 31, 90          the newest items that agree in this band, bounded
+    bucket      hash of (17, 4): items 90, 31, 8          the newest items that agree in this band, bounded
 
 Two sets of Jaccard similarity J share at least one of `bands` bands of `rows` rows with probability
 `1 - (1 - J**rows)**bands` (Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).
 
-Items are numbered as they come. A query names the oldest number that still counts and sees, of each bucket, the newest
-`capacity` items from there on: what it finds depends on those items alone, whatever older ones came and went. So tables
-that are built anew from the items that still count answer as the old ones did.
+Items are numbered as they come; those before the oldest that counts are forgotten. A query sees, of each bucket, the newest
+`capacity` items that count: what it finds depends on those alone, whatever older ones came and went. So tables that are built
+anew from the items that still count answer as the old ones did.
 
-`BucketTables` is the plain form, in dicts; `pipeline.similarity.fast_buckets` does the same in compiled code and less
-memory, and a test holds the two equal. `bucket_tables` takes the fast one where numba is installed (the extra `fast`).
+A bucket is a chain in arrays, from its newest item back. Each item has one node a band, in the slot `number mod slots`:
+
+    head[band, key mod slots] --> 90: key, back 59  -->  31: key, back 23  -->  8: key, back 9: before the first
+
+A walk passes the nodes of other keys that share the head, and stops at the first item that no longer counts. So nothing is
+ever deleted: slots are used again, and a head whose item has gone leads to nodes of other keys only. The arrays double, and
+the chains are linked anew, when there are more items than slots.
 """
-
-from collections import Counter, deque
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Keys = NDArray[np.uint32]
+from pipeline.similarity.compiled import kernel
+
+Keys = NDArray[np.int64]
 """One key for each band of a signature."""
+Numbers = NDArray[np.int64]
+
+PRIME = 4_294_967_311
+MULTIPLIER = 1_073_741_789
+SMALLEST = 1_024
+"""Slots at first."""
 
 
-class Buckets(Protocol):
-    """What both forms of the tables do."""
-
-    def insert(self, keys: Keys) -> int:
-        """Put the next item into its bucket of every band; returns its number."""
-        ...
-
-    def query(self, keys: Keys) -> dict[int, int]:
-        """The items that share a bucket with these keys, each with how many bands it shares."""
-        ...
-
-    def forget(self, before: int) -> None:
-        """Items with numbers below `before` no longer count."""
-        ...
-
-
+@kernel
 def band_keys(signature: NDArray[np.uint32], bands: int, rows: int) -> Keys:
-    """One 32-bit key for each band: a hash of its rows. Different rows have the same key with probability 2**-32."""
-    table = signature[: bands * rows].reshape(bands, rows).astype(np.uint64)
-    key = np.zeros(bands, np.uint64)
-    for row in range(rows):  # multiply and xor-shift: each step is a bijection of 64 bits (Steele et al. 2014)
-        key = (key ^ table[:, row]) * np.uint64(0xBF58476D1CE4E5B9)
-        key ^= key >> np.uint64(31)
-    return (key >> np.uint64(32)).astype(np.uint32)
+    """One key for each band: a polynomial hash of its rows modulo PRIME. Others have the same key with probability 2**-32."""
+    keys = np.empty(bands, np.int64)
+    for band in range(bands):
+        key = 0
+        for row in range(band * rows, (band + 1) * rows):
+            key = (key * MULTIPLIER + int(signature[row])) % PRIME  # below 2**62 + 2**32: exact
+        keys[band] = key % 4_294_967_296
+    return keys
 
 
-def bucket_tables(bands: int, capacity: int) -> Buckets:
-    """Empty tables, in compiled code if numba is installed."""
-    try:
-        from pipeline.similarity.fast_buckets import FastBucketTables  # noqa: PLC0415 - numba is an extra
-    except ImportError:
-        return BucketTables(bands, capacity)
-    return FastBucketTables(bands, capacity)
+def xor_keys(signature: NDArray[np.uint32], bands: int, rows: int) -> Keys:
+    """One key for each band: the XOR of its rows, as in Newshound's "Clustering news stories at scale".
+
+    It cannot tell rows in another order apart, nor any two equal rows from none.
+    """
+    keys: NDArray[np.uint32] = np.bitwise_xor.reduce(signature[: bands * rows].reshape(bands, rows), axis=1)
+    return keys.astype(np.int64)
 
 
 class BucketTables:
-    """One dict of buckets a band."""
+    """One table of buckets a band, over numbered items."""
 
     def __init__(self, bands: int, capacity: int) -> None:
+        self.oldest = self.next = 0
         self._capacity = capacity
-        self._tables: list[dict[int, list[int]]] = [{} for _ in range(bands)]
-        self._kept: deque[list[int]] = deque()
-        self._oldest = self._next = 0
+        self._most = bands * capacity
+        self._allocate(bands, SMALLEST)
+
+    def _allocate(self, bands: int, slots: int) -> None:
+        self._head = np.full((bands, slots), -1, np.int32)
+        """slot of the newest item of each chain"""
+        self._node = np.zeros((slots, bands, 2), np.uint32)
+        """key, and how many numbers back the next item of the chain is"""
 
     def insert(self, keys: Keys) -> int:
         """Put the next item into its bucket of every band; returns its number."""
-        number, self._next = self._next, self._next + 1
-        own = keys.tolist()
-        for table, key in zip(self._tables, own, strict=True):
-            bucket = table.setdefault(key, [])
-            bucket.append(number)
-            if len(bucket) > self._capacity:
-                del bucket[0]
-        self._kept.append(own)
+        if self.next - self.oldest == len(self._node):
+            self._grow()
+        number, self.next = self.next, self.next + 1
+        _insert(self._head, self._node, keys, number)
         return number
 
-    def query(self, keys: Keys) -> dict[int, int]:
-        """The items that share a bucket with these keys, each with how many bands it shares."""
-        found: list[int] = []
-        for table, key in zip(self._tables, keys.tolist(), strict=True):
-            found += table.get(key, ())
-        return dict(Counter(found))
+    def query(self, keys: Keys) -> tuple[Numbers, Numbers]:
+        """The numbers of the items that share a bucket with these keys, ascending, and how many bands each shares."""
+        found, shared = np.empty(self._most, np.int64), np.empty(self._most, np.int64)
+        count = _query(self._head, self._node, keys, self.oldest, self.next, self._capacity, found, shared)
+        return found[:count], shared[:count]
 
     def forget(self, before: int) -> None:
         """Items with numbers below `before` no longer count."""
-        while self._oldest < min(before, self._next):
-            for table, key in zip(self._tables, self._kept.popleft(), strict=True):
-                bucket = table.get(key)
-                if bucket is not None and bucket[0] == self._oldest:
-                    del bucket[0]
-                    if not bucket:
-                        del table[key]
-            self._oldest += 1
+        self.oldest = max(self.oldest, min(before, self.next))
+
+    def _grow(self) -> None:
+        old, slots = self._node, len(self._node)
+        self._allocate(old.shape[1], 2 * slots)
+        for number in range(self.oldest, self.next):
+            _insert(self._head, self._node, old[number % slots, :, 0].astype(np.int64), number)
+
+
+@kernel
+def _insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number: int) -> None:
+    bands, slots = head.shape
+    slot = number % slots
+    for band in range(bands):
+        place = keys[band] % slots
+        newest = int(head[band, place])
+        back = number + 1 if newest < 0 else (slot - newest - 1) % slots + 1
+        node[slot, band, 0] = keys[band]
+        node[slot, band, 1] = min(back, slots)  # as far back nothing counts
+        head[band, place] = slot
+
+
+@kernel
+def _query(
+    head: NDArray[np.int32],
+    node: NDArray[np.uint32],
+    keys: Keys,
+    oldest: int,
+    after: int,
+    capacity: int,
+    found: Numbers,
+    shared: Numbers,
+) -> int:
+    bands, slots = head.shape
+    count = 0
+    for band in range(bands):
+        newest = int(head[band, keys[band] % slots])
+        if newest < 0:
+            continue
+        number = after - 1 - (after - 1 - newest) % slots
+        taken = 0
+        while number >= oldest and taken < capacity:
+            slot = number % slots
+            if int(node[slot, band, 0]) == keys[band]:
+                found[count] = number
+                count += 1
+                taken += 1
+            number -= int(node[slot, band, 1])
+    if count == 0:
+        return 0
+    ordered = np.sort(found[:count])
+    distinct = 0
+    for index in range(count):
+        if index == 0 or ordered[index] != ordered[index - 1]:
+            found[distinct] = ordered[index]
+            shared[distinct] = 0
+            distinct += 1
+        shared[distinct - 1] += 1
+    return distinct

@@ -53,7 +53,7 @@ def to_bytes(values: NDArray[np.uint32]) -> bytes:
 
 def from_bytes(data: bytes) -> NDArray[np.uint32]:
     """The signature that `to_bytes` wrote. Raises ValueError if it has not ROWS values."""
-    values = np.frombuffer(data, "<u4").astype(np.uint32)
+    values = np.frombuffer(data, "<u4").astype(np.uint32, copy=False)
     if len(values) != ROWS:
         raise ValueError(f"A signature has {ROWS} values of 4 bytes; this one has {len(data)} bytes.")
     return values

@@ -12,6 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS = 64
+BLOCKS_8_X_8 = (8,) * 8
+BLOCKS_4_X_16 = (16,) * 4
+BLOCKS_5_X_13 = (13, 13, 13, 13, 12)
+"""The three plans of Hu and You 2017; their fifth block of the last has 12 bits, not 13."""
 
 
 @lru_cache(maxsize=65_536)
@@ -42,3 +46,13 @@ def to_hex(value: int) -> str:
 def from_hex(digits: str) -> int:
     """The fingerprint that `to_hex` wrote."""
     return int(digits, 16)
+
+
+def block_keys(value: int, blocks: tuple[int, ...]) -> NDArray[np.int64]:
+    """The fingerprint cut into blocks of so many bits, the most significant first: the keys of its buckets."""
+    keys: list[int] = []
+    left = BITS
+    for bits in blocks:
+        left -= bits
+        keys.append(value >> left & (1 << bits) - 1)
+    return np.array(keys, np.int64)

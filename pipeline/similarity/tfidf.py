@@ -18,13 +18,13 @@ def inverse_document_frequency(documents: int, holding: int) -> float:
 
 def unit_vector(raw: Mapping[str, float]) -> dict[str, int]:
     """These weights scaled to length UNIT and rounded; none is less than 1. The empty vector stays empty."""
-    length = math.sqrt(math.fsum(weight * weight for weight in raw.values()))
+    length = math.hypot(*raw.values())
     return {token: max(1, round(UNIT * weight / length)) for token, weight in raw.items()}
 
 
 def damped(count: int) -> float:
     """How much a token counts that occurs `count` times in one text: `1 + ln count`."""
-    return 1.0 + math.log(count)
+    return 1.0 + math.log(count) if count > 1 else 1.0
 
 
 def dot(left: Mapping[str, int], right: Mapping[str, int]) -> int:

@@ -11,32 +11,30 @@ For each story:
    The older cluster's id survives.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from heapq import nlargest
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline import records
 from pipeline.records import Assignment, Fingerprint, NormalisedStory, Similar
 from pipeline.similarity import minhash, simhash
-from pipeline.similarity.buckets import Keys, band_keys
-from pipeline.similarity.tfidf import UNIT, damped, unit_vector
-from pipeline.stages.clustering import (
-    Cluster,
-    ClusterRule,
-    Edition,
-    advance,
-    apply,
-    body_keys,
-    headline,
-    union,
-)
+from pipeline.similarity.buckets import Numbers
+from pipeline.similarity.tfidf import damped, unit_vector
+from pipeline.stages import papers
+from pipeline.stages.choice import Choice
+from pipeline.stages.clustering import Cluster, ClusterRule, Edition, Sketch, advance, apply, body_keys, story_keys
 from pipeline.stages.lifetimes import Dropped
-from pipeline.stages.scores import Token, join_score, merge_score, weigh
-from pipeline.stages.weights import log_odds, probability
+from pipeline.stages.scores import Extent, consider, joined, merge_features, merge_score, weigh
+from pipeline.stages.weights import JoinWeights, log_odds, probability
 from pipeline.times import from_micros, to_micros
+
+NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
+"""No candidates."""
+JOIN_FEATURES = len(JoinWeights._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,47 +62,63 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     if row is not None:
         return None
     dropped = advance(edition, to_micros(story.crawled_at))
-    keys = band_keys(minhash.from_bytes(fingerprint.signature), edition.rule.bands, edition.rule.rows)
-    assignment = decide(edition, fingerprint, keys, position)
-    apply(edition, assignment, keys)
+    assignment, sketch = decide(edition, fingerprint, position)
+    apply(edition, assignment, sketch)
     return Outcome(assignment, _changed(edition, assignment), dropped)
 
 
-def decide(edition: Edition, fingerprint: Fingerprint, keys: Keys, position: int) -> Assignment:
-    """The cluster that a story with these band keys belongs to, as the edition stands. Changes nothing."""
+def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> tuple[Assignment, Sketch]:
+    """The cluster that a story belongs to, as the edition stands. Changes nothing."""
     story = fingerprint.story
-    counts = Counter(story.tokens)
-    tokens = weigh(edition, counts, story.marked)
-    weights = _vector(edition, counts, tokens, story.lead)
-    candidates = edition.buckets.query(keys) if counts else {}
-    similar, duplicate_of = _rank(edition, candidates, story, simhash.from_hex(fingerprint.simhash))
+    counts = dict[str, int]()
+    for token in story.tokens:
+        counts[token] = counts.get(token, 0) + 1
+    idf, rarity = weigh(edition.background, edition.holding, len(edition.rows), counts)
+    weights = _vector(edition, counts, idf, story.lead)
+    print_ = fingerprint.simhash
+    if edition.rule.profile == "hu-you":  # on the TF-IDF vector, which only the edition knows
+        print_ = simhash.to_hex(simhash.fingerprint(weights))
+    signature = minhash.from_bytes(fingerprint.signature)
+    keys = story_keys(edition.rule, signature, print_)
+    sketch = Sketch(weights, len(counts), keys, signature)
+    candidates = edition.matchable.buckets.query(keys) if counts else NOTHING
     body = None if fingerprint.body_signature is None else _same_body(edition, fingerprint.body_signature)
-    if body is not None:
-        duplicate_of = body.duplicate_of or body.story.id
-        chosen, merged = edition.lifetimes.resolve(body.cluster_id), list[str]()
+    if edition.rule.profile == "newshound":
+        choice = papers.newshound(edition, candidates, sketch)
+    elif edition.rule.profile == "hu-you":
+        choice = papers.hu_you(edition, candidates, simhash.from_hex(print_))
     else:
-        chosen, merged = _choose(edition, candidates, to_micros(story.crawled_at), tokens, weights)
-    return Assignment(
+        similar, duplicate_of = _rank(edition, candidates, fingerprint, sketch)
+        if body is not None:
+            cluster_id = edition.lifetimes.resolve(body.cluster_id)
+            choice = Choice(cluster_id, [], similar, body.duplicate_of or body.story.id)
+        else:
+            terms = np.array([idf, rarity, [token in story.marked for token in counts]])
+            chosen, merged = _choose(edition, candidates[0], story, terms, sketch)
+            choice = Choice(chosen, merged, similar, duplicate_of)
+    assignment = Assignment(
         story=story,
-        simhash=fingerprint.simhash,
+        simhash=print_,
         position=position,
-        cluster_id=chosen or _new_id(story.id),
-        merged=merged,
+        cluster_id=choice.cluster_id or _new_id(story.id),
+        merged=choice.merged,
         weights=weights,
-        similar=similar,
-        duplicate_of=duplicate_of,
+        similar=choice.similar,
+        duplicate_of=choice.duplicate_of,
         late=to_micros(story.crawled_at) < edition.lifetimes.horizon,
         body_signature=fingerprint.body_signature,
     )
+    return assignment, sketch
 
 
-def _vector(edition: Edition, counts: Mapping[str, int], tokens: list[Token], lead: list[str]) -> dict[str, int]:
+def _vector(edition: Edition, counts: Mapping[str, int], idf: list[float], lead: list[str]) -> dict[str, int]:
     """The TF-IDF vector of a story: the words of its headline, and with less weight those its body begins with."""
-    raw = {token.text: damped(counts[token.text]) * token.idf for token in tokens}
+    raw = {token: damped(count) * worth for (token, count), worth in zip(counts.items(), idf, strict=True)}
     if lead:
         others = Counter(token for token in lead if token not in raw)
-        for token in weigh(edition, others, ()):
-            raw[token.text] = edition.rule.lead_weight * damped(others[token.text]) * token.idf
+        worths, _ = weigh(edition.background, edition.holding, len(edition.rows), others)
+        for (token, count), worth in zip(others.items(), worths, strict=True):
+            raw[token] = edition.rule.lead_weight * damped(count) * worth
     return unit_vector(raw)
 
 
@@ -112,8 +126,8 @@ def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
     """The matchable story whose body this one's is a copy of: the most similar, then the first."""
     rule, own = edition.rule, minhash.from_bytes(signature)
     found: list[tuple[float, int, Assignment]] = []
-    for body in edition.bodies.query(body_keys(rule, signature)):
-        row = edition.matchable[edition.with_body[body]]
+    for body in edition.matchable.bodies.query(body_keys(rule, signature))[0].tolist():
+        row = edition.matchable.with_body[body]
         assert row.body_signature is not None
         found.append((-minhash.similarity(own, minhash.from_bytes(row.body_signature)), row.position, row))
     found.sort()
@@ -121,96 +135,98 @@ def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
 
 
 def _rank(
-    edition: Edition, candidates: dict[int, int], story: NormalisedStory, print_: int
+    edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: Fingerprint, sketch: Sketch
 ) -> tuple[list[Similar], str | None]:
     """The similar stories, best first, and the first story that this one is a near-duplicate of."""
     rule, matchable = edition.rule, edition.matchable
-    tokens = set(story.tokens)
-    size = len(tokens)
-    close = [number for number, shared_bands in candidates.items() if shared_bands >= rule.similar_bands]
-    if len(close) > rule.compared:
-        close = nlargest(rule.compared, close, key=lambda number: (candidates[number], number))
-    scored: list[tuple[float, str, Assignment]] = []
-    for number in close:
-        row = matchable[number]
-        others = headline(row)
-        shared = len(tokens.intersection(others))
-        score = shared / (size + len(others) - shared)
-        if score >= rule.similar_at:
-            scored.append((-score, row.story.id, row))
-    scored.sort()
-    ranked = [(-score, row) for score, _, row in scored[: rule.similar_kept]]
+    ids = sketch.ids[: sketch.held]
+    best = matchable.items.rank(candidates, ids, rule.similar_bands, rule.similar_at, rule.similar_kept)
+    ranked = [(score, matchable.rows[number]) for score, number in best]
     similar = [Similar(story_id=row.story.id, score=round(score, 4)) for score, row in ranked]
     for score, row in ranked:
-        if is_copy(rule, score, simhash.distance(print_, simhash.from_hex(row.simhash)), story.tokens, row.story.tokens):
+        if is_copy(rule, score, fingerprint, row):
             return similar, row.duplicate_of or row.story.id
     return similar, None
 
 
-def is_copy(rule: ClusterRule, jaccard: float, distance: int, tokens: list[str], earlier: list[str]) -> bool:
-    """Whether a headline is a near-duplicate of an earlier one.
+def is_copy(rule: ClusterRule, jaccard: float, fingerprint: Fingerprint, earlier: Assignment) -> bool:
+    """Whether a story's headline is a near-duplicate of an earlier one's, given the Jaccard similarity of their tokens.
 
     It is when most words are the same; when both sketches agree that few differ; or when one headline is the beginning of
     the other: cut short by a feed, or with a suffix added.
     """
     if jaccard >= rule.duplicate_at:
         return True
-    if distance <= rule.duplicate_bits and jaccard >= rule.duplicate_bits_at:
-        return True
-    shorter, longer = sorted((tokens, earlier), key=len)
+    if jaccard >= rule.duplicate_bits_at:
+        bits = simhash.distance(simhash.from_hex(fingerprint.simhash), simhash.from_hex(earlier.simhash))
+        if bits <= rule.duplicate_bits:
+            return True
+    shorter, longer = fingerprint.story.tokens, earlier.story.tokens
+    if len(shorter) > len(longer):
+        shorter, longer = longer, shorter
     return len(shorter) >= rule.duplicate_beginning and longer[: len(shorter)] == shorter
 
 
 def _choose(
-    edition: Edition, candidates: dict[int, int], time: int, tokens: list[Token], weights: dict[str, int]
+    edition: Edition, candidates: Numbers, story: NormalisedStory, terms: NDArray[np.float64], sketch: Sketch
 ) -> tuple[str | None, list[str]]:
     """The cluster to join, None for a new one, and the clusters to merge into it."""
-    rule, weight = edition.rule, edition.weights
-    scored = [
-        (-join_score(weight.join, tokens, near, cosine, time), near.id, near)
-        for cosine, near in _nearest(edition, candidates, weights, time)
-    ]
-    scored.sort()
+    if not len(candidates):
+        return None, []
+    rule, weight = edition.rule, edition.weights.merge
+    nearest = _nearest(edition, candidates, story, terms, sketch)
+    scored = sorted((-score, near.opened, near) for score, near in nearest)
     if not scored or -scored[0][0] < log_odds(rule.join_at):
         return None, []
-    best = scored[0][2]
-    best_join = probability(-scored[0][0])
-    parts = [best]
+    best_score, _, best = scored[0]
+    parts, whole = [best], _extent(best)
     for score, _, other in scored[1:]:
         if -score < log_odds(rule.ask_merge_at):
             break
-        whole = best if len(parts) == 1 else union(parts)
-        larger, smaller = (whole, other) if whole.size >= other.size else (other, whole)
-        if merge_score(weight.merge, larger, smaller, best_join, probability(-score)) >= log_odds(rule.merge_at):
+        across = sum(edition.centroids.dot(part.group, other.group) for part in parts)
+        both = sorted((whole, _extent(other)), key=lambda extent: -extent.size)
+        features = merge_features(both[0], both[1], across, probability(-best_score), probability(-score))
+        if edition.watch is not None:
+            edition.watch.merge([member for part in parts for member in part.members], other.members, features)
+        fits = whole.size + other.size < rule.largest
+        if fits and merge_score(weight, features) >= log_odds(rule.merge_at):
             parts.append(other)
+            whole = joined(whole, _extent(other), across)
     survivor = min(parts, key=lambda part: (part.first, part.id))
     return survivor.id, [part.id for part in parts if part is not survivor]
 
 
 def _nearest(
-    edition: Edition, candidates: dict[int, int], weights: dict[str, int], time: int
+    edition: Edition, candidates: Numbers, story: NormalisedStory, terms: NDArray[np.float64], sketch: Sketch
 ) -> list[tuple[float, Cluster]]:
-    """The few clusters of the candidates that are nearest to the story, each with its cosine."""
-    rule, matchable, clusters, resolve = edition.rule, edition.matchable, edition.clusters, edition.lifetimes.resolve
-    ids = {resolve(cluster_id) for cluster_id in {matchable[number].cluster_id for number in candidates}}
-    found: list[tuple[float, str, float]] = []
-    for cluster_id in ids:
-        near = clusters[cluster_id]
-        if time - near.first[0] > rule.longest_life:
-            continue
-        sums = near.sums
-        product = 0
-        for token, amount in weights.items():
-            if token in sums:
-                product += amount * sums[token]
-        cosine = product / (UNIT * math.sqrt(near.square))
-        if cosine >= rule.least_cosine:
-            decayed = cosine * math.exp(-max(0, time - near.last) / rule.decay)
-            if decayed >= rule.least_cosine:
-                found.append((decayed, cluster_id, cosine))
-    if len(found) > rule.considered:
-        found = nlargest(rule.considered, found)
-    return [(cosine, clusters[cluster_id]) for _, cluster_id, cosine in found]
+    """The few clusters of the candidates that are nearest to the story, each with its join score."""
+    rule = edition.rule
+    best, features = np.empty(rule.considered, np.int64), np.empty((rule.considered, JOIN_FEATURES + 1))
+    count = consider(
+        edition.matchable.items.groups(candidates),
+        edition.facts,
+        edition.centroids.entries,
+        sketch.ids,
+        sketch.weights,
+        terms,
+        to_micros(story.crawled_at),
+        rule.longest_life,
+        rule.largest,
+        rule.decay,
+        rule.least_cosine,
+        edition.join_weights,
+        best,
+        features,
+    )
+    clusters = [edition.in_group[group] for group in best[:count].tolist()]
+    if edition.watch is not None:
+        for cluster, found in zip(clusters, features[:, :JOIN_FEATURES].tolist(), strict=False):
+            edition.watch.join(story.id, cluster.members, found)
+    return list(zip(features[:count, JOIN_FEATURES].tolist(), clusters, strict=True))
+
+
+def _extent(of: Cluster) -> Extent:
+    return Extent(of.first[0], of.last, of.size, of.square)
 
 
 def _new_id(story_id: str) -> str:

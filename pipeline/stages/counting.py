@@ -21,6 +21,7 @@ import msgspec
 from pipeline.records import Assignment, Detection, EventMark
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.volume import Volume
+from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights, shipped
 from pipeline.times import HOUR, to_micros
 
@@ -77,7 +78,10 @@ class Counted:
 class Edition:
     """The counts and events of one edition."""
 
-    def __init__(self, rule: DetectRule | None = None, weights: Weights | None = None) -> None:
+    def __init__(
+        self, rule: DetectRule | None = None, weights: Weights | None = None, watch: Watch | None = None
+    ) -> None:
+        self.watch = watch
         self.rule = rule or DetectRule()
         self.weights = weights or shipped()
         self.rows: dict[str, Detection] = {}
@@ -94,6 +98,8 @@ class Edition:
 
     def ended(self) -> list[Counted]:
         """The clusters whose event is active though its window has emptied; each is returned once."""
+        if not self._ends or self._ends[0][0] >= self.lifetimes.stream_time:
+            return []
         found: dict[str, Counted] = {}
         while self._ends and self._ends[0][0] < self.lifetimes.stream_time:
             _, cluster_id = heappop(self._ends)
@@ -196,6 +202,7 @@ def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:
     return gave_way
 
 
-def last_window(edition: Edition, counted: Counted) -> list[tuple[int, str]]:
-    """The stories of the window that ends with the cluster's last story."""
-    return counted.stories[bisect_left(counted.stories, (counted.last - edition.rule.window, "")) :]
+def last_window(edition: Edition, counted: Counted, event: EventMark | None = None) -> list[tuple[int, str]]:
+    """The stories of the window that ends with the cluster's last story, as far as they are the event's."""
+    stories = counted.stories_of(event or counted.event)
+    return stories[bisect_left(stories, (counted.last - edition.rule.window, "")) :]

@@ -18,14 +18,14 @@ from pipeline.records import Assignment, Detection, EventMark, EventUpdate
 from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window
 from pipeline.stages.evidence import describe
 from pipeline.stages.lifetimes import Dropped
-from pipeline.stages.renewal import renew_score
+from pipeline.stages.renewal import renew_features, renew_score
 from pipeline.stages.weights import log_odds
 from pipeline.times import from_micros, to_micros
 
 Window = list[tuple[int, str]]
 """Stories as (time, id), by time."""
 
-COMPARED_AT = frozenset(round(1.5**step) for step in range(30))
+COMPARED_AT = frozenset(2**step for step in range(30))
 """By how much a window must exceed the threshold to be compared with the active event: a look now and then is enough."""
 
 
@@ -50,10 +50,13 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     updates = _end_events(edition, assignment)
     counted, gave_ways = count(edition, assignment)
     edition.rows[story.id] = Detection(assignment=assignment, updates=[])
-    window = last_window(edition, counted)
-    updates += [describe(edition, counted, "ended", window, assignment, gave_way) for gave_way in gave_ways]
-    updates += _updates(edition, counted, assignment)
-    updates += _end_events(edition, assignment)  # a late story can start or reopen what stream time has left behind
+    for gave_way in gave_ways:
+        window = last_window(edition, counted, gave_way)
+        updates.append(describe(edition, counted, "ended", window, assignment, gave_way))
+    brought = _updates(edition, counted, assignment)
+    updates += brought
+    if brought:  # a late story can start or reopen what stream time has left behind
+        updates += _end_events(edition, assignment)
     row = edition.rows[story.id] = Detection(assignment=assignment, updates=updates, marks=list(counted.events))
     return Outcome(row, dropped)
 
@@ -116,8 +119,10 @@ def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
         earlier = [edition.rows[story_id].assignment.weights for _, story_id in broken]
         if len(earlier) < 2 or len(new) < 2:  # noqa: PLR2004 - two make a mean similarity
             return False
-        gap = window[-1][0] - broken[-1][0]
-        if renew_score(edition.weights.renew, earlier, new, gap) < log_odds(edition.rule.renew_at):
+        features = renew_features(earlier, new, window[-1][0] - broken[-1][0])
+        if edition.watch is not None:
+            edition.watch.renew([story_id for _, story_id in broken], [story_id for _, story_id in window], features)
+        if renew_score(edition.weights.renew, features) < log_odds(edition.rule.renew_at):
             return False
     return True
 

@@ -26,10 +26,13 @@ _QUOTES = str.maketrans("\u2018\u2019\u201a\u201b\u02bc\u201c\u201d\u201e\u201f\
 _TRACKING = re.compile(r"utm_.*|fbclid|gclid|dclid|msclkid|yclid|mc_[ce]id|igshid|ocid|cmpid|ns_.*", re.IGNORECASE)
 
 
-def normalise(story: Story, received_at: datetime, default_language: str = "en") -> NormalisedStory:
+def normalise(
+    story: Story, received_at: datetime, default_language: str = "en", *, stems: bool = True
+) -> NormalisedStory:
     """The story in comparable form; `received_at` is when the broker (or the reader of a file) took it in.
 
-    A story without a language is in that of its text, or in `default_language` where that cannot be told.
+    A story without a language is in that of its text, or in `default_language` where that cannot be told. Without `stems`
+    the tokens are the words themselves.
     Raises InvalidRecord for a URL that is not of the web, a date that cannot be, and a title without text.
     """
     title = clean_text(story.title)
@@ -41,7 +44,7 @@ def normalise(story: Story, received_at: datetime, default_language: str = "en")
     language = (story.language or identify(f"{title} {body}") or default_language).lower().replace("_", "-")
     edition = language.partition("-")[0]
     headline = cut_publisher(title, publisher)
-    tokens, marked = tokenise(headline, edition)
+    tokens, marked = tokenise(headline, edition, stems=stems)
     return NormalisedStory(
         id=story.id or story_id(url),
         edition=edition,
@@ -55,7 +58,7 @@ def normalise(story: Story, received_at: datetime, default_language: str = "en")
         published_at=story.published_at,
         tokens=tokens,
         marked=marked,
-        lead=tokenise(body[:LEAD], edition)[0] if body else [],
+        lead=tokenise(body[:LEAD], edition, stems=stems)[0] if body else [],
         body=body or None,
     )
 

@@ -9,7 +9,6 @@ compared with the windows in which the cluster broke before, by what changed in 
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import mul
 
@@ -47,13 +46,14 @@ def renew_features(earlier: Sequence[Vector], new: Sequence[Vector], gap: int) -
     )
 
 
-def renew_score(weight: RenewWeights, earlier: Sequence[Vector], new: Sequence[Vector], gap: int) -> float:
+def renew_score(weight: RenewWeights, features: RenewWeights) -> float:
     """Log-odds that the new window is about another event than the earlier one."""
-    return sum(map(mul, weight, renew_features(earlier, new, gap)))
+    return sum(map(mul, weight, features))
 
 
 def _mean(vectors: Sequence[Vector]) -> dict[str, float]:
-    sums: Counter[str] = Counter()
+    sums: dict[str, int] = {}
     for vector in vectors:
-        sums.update(vector)
+        for token, weight in vector.items():
+            sums[token] = sums.get(token, 0) + weight
     return {token: total / (UNIT * len(vectors)) for token, total in sums.items()}

@@ -1,91 +1,164 @@
 """The learned scores of clustering: does a story join a cluster, and are two clusters one?"""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from operator import mul
 from typing import NamedTuple
 
-from pipeline.similarity.tfidf import UNIT, dot, inverse_document_frequency
-from pipeline.stages.clustering import Cluster, Edition
-from pipeline.stages.weights import JoinWeights, MergeWeights
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.languages.background import Background
+from pipeline.similarity.centroids import EMPTY, HELD, KEY, SUM, Entries, place
+from pipeline.similarity.compiled import kernel
+from pipeline.similarity.items import Ids
+from pipeline.similarity.tfidf import UNIT, inverse_document_frequency
+from pipeline.stages.weights import MergeWeights
 from pipeline.times import HOUR
 
+FIRST, LAST, SIZE, SQUARE, OPENED = range(5)
+"""Columns of the table of clusters that `consider` reads: times of the first and last story, stories, squared length of
+the sum of vectors, and the position of the story that opened it."""
 
-class Token(NamedTuple):
-    """A token of a new story, as the edition knows it."""
-
-    text: str
-    idf: float
-    """how much it tells"""
-    rarity: float
-    """documents known over documents that hold it, the story counted"""
-    marked: bool
-    """written with a capital or a digit first"""
+Facts = NDArray[np.int64]
 
 
-def weigh(edition: Edition, counts: Mapping[str, int], marked: Collection[str]) -> list[Token]:
-    """The distinct tokens of a new story with what the edition knows of each; the story itself is counted."""
-    documents = edition.background.headlines + len(edition.rows) + 1
-    before, now = edition.background.holding, edition.holding
-    tokens: list[Token] = []
-    for text in counts:
-        holding = before.get(text, 0) + now[text] + 1
-        idf = inverse_document_frequency(documents, holding)
-        tokens.append(Token(text, idf, documents / holding, text in marked))
-    return tokens
+def weigh(
+    background: Background, holding: Mapping[str, int], rows: int, counts: Mapping[str, int]
+) -> tuple[list[float], list[float]]:
+    """For each token of a new story: its idf, and its rarity (documents over those that hold it, the story counted).
+
+    `rows` is how many stories are known, `holding` how many of them hold each token.
+    """
+    documents = background.headlines + rows + 1
+    before = background.holding
+    held = [before.get(token, 0) + holding.get(token, 0) + 1 for token in counts]
+    return [inverse_document_frequency(documents, number) for number in held], [documents / number for number in held]
 
 
-def join_features(tokens: list[Token], near: Cluster, cosine: float, time: int) -> JoinWeights:
-    """The features of a story and a cluster, in the order of their weights."""
-    size, holding = near.size, near.holding
-    often = max(1.0, 0.1 * size)
-    lift = 0.5 / (size + 2.0)
-    specificity = marked = coverage = total = 0.0
-    common = 0
-    for text, idf, rarity, is_marked in tokens:
-        total += idf
-        held = holding.get(text)
-        if not held:
+@kernel
+def consider(
+    groups: NDArray[np.int64],
+    facts: Facts,
+    entries: Entries,
+    ids: Ids,
+    weights: NDArray[np.int64],
+    terms: NDArray[np.float64],
+    time: int,
+    longest_life: int,
+    largest: int,
+    decay: int,
+    least_cosine: float,
+    join: NDArray[np.float64],
+    best: NDArray[np.int64],
+    features: NDArray[np.float64],
+) -> int:
+    """Of some clusters, repeats allowed, the `len(best)` nearest to a story, with their join scores and what these are made of.
+
+    Near is the cosine of the story and the centroid, less for clusters without a recent story; see ClusterRule for what a
+    cluster must be. `ids` and `weights` are the story's vector, the tokens of the headline first; the rows of `terms` are
+    those tokens' idf, rarity, and whether they are marked. `join` are the weights of the score. A row of `features` is the
+    features of one of `best`, then the score: log-odds that the story belongs to the cluster. Returns how many it found.
+    """
+    most, words = len(best), terms.shape[1]
+    idf, rarity, marked = terms[0], terms[1], terms[2]
+    nearness = np.zeros(most)
+    cosines = np.zeros(most)
+    count = 0
+    ordered = np.sort(groups)
+    for index in range(len(ordered)):
+        group = ordered[index]
+        if index > 0 and group == ordered[index - 1]:
             continue
-        specificity += math.log1p(lift * held * rarity)
-        coverage += idf
-        if is_marked:
-            marked += idf * held / size
-        if held >= often:
-            common += 1
-    return JoinWeights(
-        1.0,
-        math.log(cosine + 0.01),
-        log_hours(max(0, time - near.last)),
-        math.log(size),
-        log_hours(max(0, time - near.first[0])),
-        specificity / len(tokens),
-        marked,
-        common,
-        coverage / total,
-        len(tokens),
+        if time - facts[group, FIRST] > longest_life or facts[group, SIZE] >= largest:
+            continue
+        product = 0
+        for token in range(len(ids)):
+            entry = place(entries, group, ids[token])
+            if entries[entry, KEY] != EMPTY:
+                product += weights[token] * entries[entry, SUM]
+        cosine = product / (UNIT * math.sqrt(facts[group, SQUARE]))
+        near = cosine * math.exp(-max(0, time - facts[group, LAST]) / decay)
+        if near < least_cosine:
+            continue
+        rank = count
+        while rank > 0 and (
+            nearness[rank - 1] < near
+            or (nearness[rank - 1] == near and facts[best[rank - 1], OPENED] > facts[group, OPENED])
+        ):
+            rank -= 1
+        if rank == most:
+            continue
+        count = min(count + 1, most)
+        for after in range(count - 1, rank, -1):
+            nearness[after], cosines[after], best[after] = nearness[after - 1], cosines[after - 1], best[after - 1]
+        nearness[rank], cosines[rank], best[rank] = near, cosine, group
+    total = 0.0
+    for token in range(words):
+        total += idf[token]
+    for rank in range(count):
+        group = best[rank]
+        size = facts[group, SIZE]
+        often = max(1.0, 0.1 * size)
+        specificity = capital = coverage = common = 0.0
+        for token in range(words):
+            entry = place(entries, group, ids[token])
+            if entries[entry, KEY] == EMPTY or entries[entry, HELD] == 0:
+                continue
+            holding = entries[entry, HELD]
+            specificity += math.log1p(0.5 / (size + 2.0) * holding * rarity[token])
+            coverage += idf[token]
+            if marked[token] > 0:
+                capital += idf[token] * holding / size
+            if holding >= often:
+                common += 1.0
+        features[rank, 0] = 1.0
+        features[rank, 1] = math.log(cosines[rank] + 0.01)
+        features[rank, 2] = math.log1p(max(0, time - facts[group, LAST]) / HOUR)
+        features[rank, 3] = math.log(size)
+        features[rank, 4] = math.log1p(max(0, time - facts[group, FIRST]) / HOUR)
+        features[rank, 5] = specificity / words
+        features[rank, 6] = capital
+        features[rank, 7] = common
+        features[rank, 8] = coverage / total
+        features[rank, 9] = words
+        features[rank, 10] = 0.0
+        for feature in range(10):
+            features[rank, 10] += join[feature] * features[rank, feature]
+    return count
+
+
+class Extent(NamedTuple):
+    """What the merge score sees of a cluster, or of several that would be one."""
+
+    first: int
+    last: int
+    size: int
+    square: int
+
+
+def joined(left: Extent, right: Extent, across: int) -> Extent:
+    """Two clusters as one; `across` is the inner product of their sums."""
+    return Extent(
+        min(left.first, right.first),
+        max(left.last, right.last),
+        left.size + right.size,
+        left.square + right.square + 2 * across,
     )
 
 
-def join_score(weight: JoinWeights, tokens: list[Token], near: Cluster, cosine: float, time: int) -> float:
-    """Log-odds that the story belongs to the cluster."""
-    return sum(map(mul, weight, join_features(tokens, near, cosine, time)))
-
-
-def merge_features(larger: Cluster, smaller: Cluster, best_join: float, other_join: float) -> MergeWeights:
-    """The features of two clusters, in the order of their weights."""
-    across = dot(larger.sums, smaller.sums)
-    cosine = across / math.sqrt(larger.square * smaller.square)
-    first, last = min(larger.first[0], smaller.first[0]), max(larger.last, smaller.last)
+def merge_features(larger: Extent, smaller: Extent, across: int, best_join: float, other_join: float) -> MergeWeights:
+    """The features of two clusters, in the order of their weights; `across` is the inner product of their sums."""
+    first, last = min(larger.first, smaller.first), max(larger.last, smaller.last)
     return MergeWeights(
         1.0,
-        math.log(cosine + 0.01),
+        math.log(across / math.sqrt(larger.square * smaller.square) + 0.01),
         math.log(smaller.size),
         math.sqrt(larger.square) / (UNIT * larger.size),
         math.sqrt(smaller.square) / (UNIT * smaller.size),
         best_join,
         other_join,
-        log_hours(abs(larger.first[0] - smaller.first[0])),
+        log_hours(abs(larger.first - smaller.first)),
         log_hours(last - first),
         log_hours(abs(larger.last - smaller.last)),
         affinity(
@@ -96,9 +169,9 @@ def merge_features(larger: Cluster, smaller: Cluster, best_join: float, other_jo
     )
 
 
-def merge_score(weight: MergeWeights, larger: Cluster, smaller: Cluster, best_join: float, other_join: float) -> float:
+def merge_score(weight: MergeWeights, features: MergeWeights) -> float:
     """Log-odds that the two clusters are about one event."""
-    return sum(map(mul, weight, merge_features(larger, smaller, best_join, other_join)))
+    return sum(map(mul, weight, features))
 
 
 def affinity(across: float, left: float, right: float) -> float:

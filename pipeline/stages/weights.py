@@ -124,5 +124,5 @@ def probability(log_odds: float) -> float:
 
 
 def log_odds(probability: float) -> float:
-    """The log-odds of a probability between 0 and 1, both excluded."""
-    return math.log(probability / (1.0 - probability))
+    """The log-odds of a probability above 0; those of certainty are infinite."""
+    return math.inf if probability >= 1.0 else math.log(probability / (1.0 - probability))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluation.evaluate import breaking_labels, evaluate, read_truth
+from pipeline.evaluation.alerts import breaking_labels
+from pipeline.evaluation.evaluate import evaluate, read_truth
 from pipeline.files import load_stories
 from pipeline.records import InvalidRecord
 from pipeline.replay import fingerprints

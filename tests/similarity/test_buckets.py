@@ -1,73 +1,87 @@
-"""Bucket tables: newest by time, whatever the order of arrival."""
+"""Bucket tables: the newest of each bucket, and nothing of what no longer counts; compiled or not."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.similarity.buckets import BucketTables, band_keys
+from pipeline.similarity import buckets
+from pipeline.similarity.buckets import BucketTables, band_keys, xor_keys
 
 BANDS = 3
-entries = st.lists(
-    st.tuples(st.integers(0, 50), st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS)), max_size=40
-)
+keys = st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS).map(lambda values: np.array(values, np.int64))
+rows = st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12)
 
 
-def keys_of(values):
-    return [bytes([value]) for value in values]
-
-
-def filled(stories, capacity):
-    tables = BucketTables(BANDS, capacity)
-    for number, (time, values) in stories:
-        tables.insert(keys_of(values), time, f"s{number:03}")
-    return tables
-
-
-def reference(stories, values, since, capacity):
-    """What a query should find: in each band the newest items of the bucket, by (time, name)."""
+def reference(items, wanted, oldest, capacity):
+    """What a query should find: in each band the newest items of the bucket, as far as they count."""
     found = {}
     for band in range(BANDS):
-        bucket = sorted((time, f"s{number:03}") for number, (time, keys) in stories if keys[band] == values[band])
-        for time, item in bucket[-capacity:]:
-            if time >= since:
-                found[item] = found.get(item, 0) + 1
+        bucket = [number for number, item in enumerate(items) if item[band] == wanted[band] and number >= oldest]
+        for number in bucket[-capacity:]:
+            found[number] = found.get(number, 0) + 1
     return found
 
 
-@given(entries, st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS), st.integers(0, 50), st.randoms())
-def test_a_query_finds_the_newest_of_each_bucket_in_any_order_of_arrival(stories, values, since, random):
-    numbered = list(enumerate(stories))
-    expected = reference(numbered, values, since, 4)
-    random.shuffle(numbered)
-    assert filled(numbered, 4).query(keys_of(values), since) == expected
+def found(tables, wanted):
+    return dict(zip(*(values.tolist() for values in tables.query(wanted)), strict=True))
 
 
-@given(entries, st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS), st.integers(0, 50))
-def test_tables_without_the_old_items_answer_as_those_with_them(stories, values, since):
-    numbered = list(enumerate(stories))
-    kept = [story for story in numbered if story[1][0] >= since]
-    assert filled(kept, 4).query(keys_of(values), since) == filled(numbered, 4).query(keys_of(values), since)
+@given(st.lists(keys, max_size=40), keys, st.integers(0, 45))
+def test_a_query_finds_the_newest_that_count_of_each_bucket(items, wanted, oldest):
+    tables = BucketTables(BANDS, 4)
+    for item in items:
+        tables.insert(item)
+    tables.forget(oldest)
+    assert found(tables, wanted) == reference(items, wanted, oldest, 4)
 
 
-@given(entries)
-def test_removing_every_item_leaves_nothing(stories):
-    tables = filled(enumerate(stories), 4)
-    for number, (time, values) in enumerate(stories):
-        tables.remove(keys_of(values), time, f"s{number:03}")
-    assert all(not table for table in tables.tables)
+@given(st.lists(st.tuples(keys, st.integers(0, 3)), max_size=60), keys)
+def test_slots_that_are_used_again_hold_nothing_of_the_past(items, wanted):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buckets, "SMALLEST", 4)
+        tables = BucketTables(BANDS, 4)
+        oldest = 0
+        for number, (item, forgotten) in enumerate(items):
+            assert found(tables, wanted) == reference([key for key, _ in items[:number]], wanted, oldest, 4)
+            assert tables.insert(item) == number
+            oldest = min(number + 1, oldest + forgotten)
+            tables.forget(oldest)
 
 
-def test_a_bucket_is_bounded():
-    tables = filled(((number, (number, [0, 0, 0])) for number in range(1000)), 10)
-    assert all(len(bucket) == 10 for table in tables.tables for bucket in table.values())
+def test_the_kernels_find_the_same_uncompiled(monkeypatch):
+    rng = np.random.default_rng(7)
+    signatures = rng.integers(0, 3, (300, 120)).astype(np.uint32)
+    compiled, plain = BucketTables(60, 10), BucketTables(60, 10)
+    expected = []
+    for signature in signatures:
+        own = band_keys(signature, 60, 2)
+        expected.append((found(compiled, own), compiled.insert(own)))
+    for name in ("_insert", "_query", "band_keys"):
+        monkeypatch.setattr(buckets, name, getattr(getattr(buckets, name), "py_func", getattr(buckets, name)))
+    for signature, answer in zip(signatures, expected, strict=True):
+        own = buckets.band_keys(signature, 60, 2)
+        assert (found(plain, own), plain.insert(own)) == answer
 
 
-@given(
-    st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12),
-    st.lists(st.integers(0, 2**32 - 1), min_size=12, max_size=12),
-)
-def test_band_keys_are_equal_exactly_where_the_rows_of_the_band_are(left, right):
-    keys = [band_keys(np.array(values, np.uint32), 4, 3) for values in (left, right)]
+@given(rows, rows)
+def test_band_keys_are_equal_where_the_rows_of_the_band_are(left, right):
+    left_keys, right_keys = (band_keys(np.array(values, np.uint32), 4, 3) for values in (left, right))
     for band in range(4):
         rows = slice(3 * band, 3 * band + 3)
-        assert (keys[0][band] == keys[1][band]) == (left[rows] == right[rows])
+        assert left_keys[band] == right_keys[band] or left[rows] != right[rows]
+
+
+@given(rows)
+def test_band_keys_are_exact(values):
+    expected = []
+    for band in range(4):
+        key = 0
+        for row in values[3 * band : 3 * band + 3]:
+            key = (key * buckets.MULTIPLIER + row) % buckets.PRIME
+        expected.append(key % 2**32)
+    assert band_keys(np.array(values, np.uint32), 4, 3).tolist() == expected
+
+
+def test_xor_keys_do_not_see_the_order_of_rows():
+    assert xor_keys(np.array([1, 2, 4, 2, 4, 1], np.uint32), 2, 3).tolist() == [7, 7]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.similarity.tfidf import UNIT, dot, inverse_document_frequency, unit_vector
+from pipeline.similarity.tfidf import UNIT, damped, dot, inverse_document_frequency, unit_vector
 
 texts = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(1, 5), min_size=1)
 vectors = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(1, UNIT))
@@ -14,16 +14,16 @@ vectors = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(1, UNIT))
 
 @given(texts)
 def test_a_unit_vector_is_one_unit_long(counts):
-    vector = unit_vector(counts, dict.fromkeys(counts, 2.0))
+    vector = unit_vector({token: damped(count) for token, count in counts.items()})
     assert math.sqrt(dot(vector, vector)) == pytest.approx(UNIT, rel=1e-4)
 
 
 def test_the_empty_text_has_the_empty_vector():
-    assert unit_vector({}, {}) == {}
+    assert unit_vector({}) == {}
 
 
 def test_a_rarer_token_and_a_more_frequent_one_weigh_more():
-    vector = unit_vector({"rare": 1, "common": 1, "twice": 2}, {"rare": 5.0, "common": 1.0, "twice": 1.0})
+    vector = unit_vector({"rare": 5.0, "common": 1.0, "twice": damped(2)})
     assert vector["rare"] > vector["twice"] > vector["common"] > 0
 
 

@@ -182,7 +182,7 @@ def test_every_event_has_one_start_and_its_sequence_has_no_gap(stream):
 
 
 def picture(edition):
-    counted = {key: (c.stories, c.publishers, c.event) for key, c in edition.counted.items()}
+    counted = {key: (c.stories, c.publishers, c.events) for key, c in edition.counted.items()}
     return counted, edition.lifetimes.stream_time, edition.position
 
 

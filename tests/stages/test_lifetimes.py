@@ -5,12 +5,13 @@ from pipeline.stages.lifetimes import Lifetimes
 
 def lifetimes_with(**clusters):
     lifetimes = Lifetimes(look_back=10)
-    for cluster_id, last in clusters.items():
-        lifetimes.touch(cluster_id, last)
+    for cluster_id, time in clusters.items():
+        lifetimes.advance(time)
+        lifetimes.touch(cluster_id)
     return lifetimes
 
 
-def test_a_cluster_dies_when_its_last_story_lies_before_the_horizon():
+def test_a_cluster_dies_when_its_last_story_came_before_the_horizon():
     lifetimes = lifetimes_with(a=0, b=5)
     lifetimes.advance(10)
     assert list(lifetimes.expire()) == []
@@ -19,9 +20,10 @@ def test_a_cluster_dies_when_its_last_story_lies_before_the_horizon():
     assert list(lifetimes.expire()) == []
 
 
-def test_a_story_out_of_order_does_not_shorten_a_life():
-    lifetimes = lifetimes_with(a=5)
-    lifetimes.touch("a", 1)
+def test_a_story_out_of_order_comes_at_stream_time():
+    lifetimes = lifetimes_with(a=0, b=5)
+    lifetimes.advance(1)
+    lifetimes.touch("a")
     lifetimes.advance(15)
     assert list(lifetimes.expire()) == []
 
@@ -36,7 +38,9 @@ def test_stream_time_never_goes_back():
 def test_a_merged_cluster_lives_on_as_its_survivor():
     lifetimes = lifetimes_with(a=0, b=5, c=6)
     lifetimes.merge("b", "a")
+    lifetimes.touch("a")
     lifetimes.merge("a", "c")
+    lifetimes.touch("c")
     assert {lifetimes.resolve(cluster_id) for cluster_id in "abc"} == {"c"}
     lifetimes.advance(17)
     assert list(lifetimes.expire()) == ["c"]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pipeline.records import InvalidRecord, Story
-from pipeline.stages.normalise import canonical_url, clean_text, cut_publisher, event_time, normalise, tokenise
+from pipeline.stages.normalise import canonical_url, clean_text, event_time, normalise
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -22,26 +22,13 @@ def story(**changes):
         ("Fish &amp; chips", "Fish & chips"),
         ("<b>Bold</b> claim", "Bold claim"),
         ("a < b and c > d", "a < b and c > d"),
-        ("\u201cIt\u2019s\u201d", "\u201cIt's\u201d"),
+        ("\u201cIt\u2019s\u201d", '"It\'s"'),
         ("\ufb01re \uff21\uff22\uff23", "fire ABC"),
         ("zero\u200bwidth\u202e and\x00 NUL", "zero width and NUL"),
     ],
 )
 def test_clean_text(text, clean):
     assert clean_text(text) == clean
-
-
-@pytest.mark.parametrize(
-    ("title", "publisher", "headline"),
-    [
-        ("Quake hits city - The Daily", "The Daily", "Quake hits city"),
-        ("Quake hits city | THE DAILY", "The Daily", "Quake hits city"),
-        ("Quake - the latest", "The Daily", "Quake - the latest"),
-        ("The Daily", "The Daily", "The Daily"),
-    ],
-)
-def test_cut_publisher(title, publisher, headline):
-    assert cut_publisher(title, publisher) == headline
 
 
 @pytest.mark.parametrize(
@@ -64,21 +51,6 @@ def test_canonical_url(url, canonical):
 def test_what_is_no_web_address_is_refused_by_name(url):
     with pytest.raises(InvalidRecord, match="url: .*not an absolute http or https URL"):
         canonical_url(url)
-
-
-def test_tokens_are_stems_of_content_words_and_the_capitalised_ones_are_marked():
-    assert tokenise("The 3 rescuers were searching Nepal's ruins", "en") == (
-        ["3", "rescuer", "search", "nepal", "ruin"],
-        ["3", "nepal"],
-    )
-
-
-def test_a_headline_of_stop_words_keeps_them():
-    assert tokenise("Who is who?", "en")[0] == ["who", "is", "who"]
-
-
-def test_a_language_without_lists_keeps_its_words():
-    assert tokenise("Saluton mondo", "xx")[0] == ["saluton", "mondo"]
 
 
 def test_a_story_without_id_gets_the_same_one_for_the_same_page():

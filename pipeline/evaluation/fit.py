@@ -1,0 +1,172 @@
+"""Fit: learn the weights of the scores from labelled stories.
+
+The stories are replayed, and each decision that a score had to make is noted with its features and with what the labels say
+should have been decided; logistic regression on these gives new weights. Other weights bring other decisions, so this is
+repeated, on the decisions of all rounds together (DAgger: Ross, Gordon and Bagnell 2011). The weights of the round that did
+best on the stories are kept. Nothing is random: the same stories give the same weights.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.evaluation.alerts import judge
+from pipeline.evaluation.evaluate import final_clusters
+from pipeline.evaluation.metrics import bcubed, scores
+from pipeline.records import Fingerprint, InvalidRecord
+from pipeline.replay import replay
+from pipeline.stages.clustering import ClusterRule
+from pipeline.stages.counting import DetectRule
+from pipeline.stages.weights import JoinWeights, MergeWeights, RenewWeights, Weights
+
+ROUNDS = 5
+REGULARISATION = 1.0
+"""Weight of the squared (standardised) weights in what is minimised."""
+FEWEST = 50
+"""Decisions of each kind, and of each answer, that a score can be learned from."""
+
+
+class Stream(NamedTuple):
+    """Labelled stories in order."""
+
+    fingerprints: Sequence[tuple[int, Fingerprint]]
+    truth: Mapping[str, str]
+
+
+class Round(NamedTuple):
+    """How weights did on the stories: B-cubed F1 and event F1, the mean over the streams."""
+
+    weights: Weights
+    bcubed: float
+    events: float
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What one score had to decide: features, and the right answers."""
+
+    features: list[Sequence[float]] = field(default_factory=list)
+    answers: list[bool] = field(default_factory=list)
+
+    def add(self, features: Sequence[float], *, answer: bool) -> None:
+        """Note one."""
+        self.features.append(features)
+        self.answers.append(answer)
+
+
+class LabelledWatch:
+    """Notes each decision with the answer that the labels give: those of most stories on both sides are equal, or not."""
+
+    def __init__(self, truth: Mapping[str, str]) -> None:
+        self._truth = truth
+        self.joins, self.merges, self.renewals = Decisions(), Decisions(), Decisions()
+
+    def _label(self, members: Sequence[str]) -> tuple[str | None, int]:
+        labels = Counter(self._truth[member] for member in members if member in self._truth)
+        return labels.most_common(1)[0] if labels else (None, 0)
+
+    def join(self, story_id: str, members: Sequence[str], features: Sequence[float]) -> None:
+        """Does the story belong to the cluster of these stories?"""
+        label = self._truth.get(story_id)
+        self.joins.add(features, answer=label is not None and self._label(members)[0] == label)
+
+    def merge(self, larger: Sequence[str], smaller: Sequence[str], features: Sequence[float]) -> None:
+        """Are the clusters of these stories one?"""
+        label, _ = self._label(larger)
+        self.merges.add(features, answer=label is not None and self._label(smaller)[0] == label)
+
+    def renew(self, earlier: Sequence[str], new: Sequence[str], features: Sequence[float]) -> None:
+        """Is the new burst of a cluster about another event than the earlier one?"""
+        label, count = self._label(new)
+        self.renewals.add(features, answer=label != self._label(earlier)[0] and 2 * count >= len(new))
+
+
+def fit(
+    streams: Sequence[Stream],
+    start: Weights,
+    cluster_rule: ClusterRule,
+    detect_rule: DetectRule,
+    rounds: int = ROUNDS,
+    tell: Callable[[Round], None] = lambda _: None,
+) -> Round:
+    """The weights of the best round, `start` included. Raises InvalidRecord when the labels are too few to learn from."""
+    decisions = Decisions(), Decisions(), Decisions()
+    weights, best = start, None
+    for turn in range(rounds + 1):
+        measured: list[tuple[float, float]] = []
+        for stream in streams:
+            watch = LabelledWatch(stream.truth)
+            measured.append(_replay(stream, weights, cluster_rule, detect_rule, watch))
+            for all_, new in zip(decisions, (watch.joins, watch.merges, watch.renewals), strict=True):
+                all_.features += new.features
+                all_.answers += new.answers
+        result = Round(weights, *(sum(values) / len(streams) for values in zip(*measured, strict=True)))
+        tell(result)
+        if best is None or result.bcubed + result.events > best.bcubed + best.events:
+            best = result
+        if turn < rounds:
+            weights = Weights(
+                JoinWeights(*_learned("joins", decisions[0])),
+                MergeWeights(*_learned("merges", decisions[1])),
+                _renewal(start.renew, decisions[2]),
+            )
+    assert best is not None
+    return best
+
+
+def _replay(
+    stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, watch: LabelledWatch
+) -> tuple[float, float]:
+    steps = list(replay(stream.fingerprints, cluster_rule, detect_rule, weights, watch))
+    clusters = final_clusters(steps)
+    labelled = [story_id for story_id in clusters if story_id in stream.truth]
+    found = bcubed([clusters[story_id] for story_id in labelled], [stream.truth[story_id] for story_id in labelled])
+    judged = judge(steps, stream.truth, detect_rule)
+    alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
+    told = scores(len(judged.alerts) / max(1, alerts), len(judged.alerts) / max(1, len(judged.due)))
+    return found.f1, told.f1
+
+
+def _learned(kind: str, decisions: Decisions) -> list[float]:
+    right = sum(decisions.answers)
+    if min(right, len(decisions.answers) - right) < FEWEST:
+        raise InvalidRecord(
+            f"Too few labels: of {len(decisions.answers)} {kind} to decide on, {right} were right; "
+            f"{FEWEST} right and {FEWEST} wrong ones are needed."
+        )
+    return logistic(np.array(decisions.features), np.array(decisions.answers, np.float64))
+
+
+def _renewal(start: RenewWeights, decisions: Decisions) -> RenewWeights:
+    """Renewals are rare: with too few to learn from, the weights stay."""
+    right = sum(decisions.answers)
+    if min(right, len(decisions.answers) - right) < FEWEST:
+        return start
+    return RenewWeights(*logistic(np.array(decisions.features), np.array(decisions.answers, np.float64)))
+
+
+def logistic(features: NDArray[np.float64], answers: NDArray[np.float64]) -> list[float]:
+    """The weights of a logistic regression whose first feature is the bias, by Newton's method, on standardised features."""
+    mean, spread = features.mean(axis=0), features.std(axis=0)
+    mean[0], spread[0] = 0.0, 1.0
+    spread[spread == 0.0] = 1.0
+    scaled = (features - mean) / spread
+    penalty = np.full(features.shape[1], REGULARISATION)
+    penalty[0] = 1e-9
+    weights = np.zeros(features.shape[1])
+    for _ in range(50):
+        probability = 1.0 / (1.0 + np.exp(-scaled @ weights))
+        gradient = scaled.T @ (probability - answers) + penalty * weights
+        curvature = (scaled * (probability * (1.0 - probability))[:, None]).T @ scaled + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        weights -= step
+        if np.abs(step).max() < 1e-9:  # noqa: PLR2004 - far below what matters
+            break
+    unscaled = weights / spread
+    unscaled[0] = weights[0] - (weights[1:] * mean[1:] / spread[1:]).sum()
+    result: list[float] = unscaled.tolist()
+    return result

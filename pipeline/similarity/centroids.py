@@ -1,0 +1,178 @@
+"""Centroids: sums of TF-IDF vectors by group, in one hash table over (group, token), in whole numbers.
+
+An entry holds the sum of a token's weights in a group, and how many of the group's vectors hold it. The entries of a group
+are chained, so that groups can be merged and dropped. Collisions probe the next place; dropped entries are marked, and go when
+the table is built anew. Inner products fit 64 bits while the sizes of two groups, multiplied, stay below 2**31.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.similarity.compiled import kernel
+from pipeline.similarity.items import Ids
+
+Weights = NDArray[np.int64]
+Entries = NDArray[np.int64]
+
+KEY, SUM, HELD, NEXT = range(4)
+"""Columns of the table."""
+EMPTY, GONE = -1, -2
+GROUP = 4_294_967_296
+"""The key of an entry is `group * GROUP + token`."""
+SPREAD = 2_654_435_761
+SMALLEST = 4_096
+
+
+class Centroids:
+    """The sums of all groups; a group is a small number."""
+
+    def __init__(self) -> None:
+        self._free: list[int] = []
+        self._groups = 0
+        self._used = 0
+        self._heads = np.full(256, -1, np.int64)
+        self.entries = _empty(SMALLEST)
+
+    def open(self) -> int:
+        """A new, empty group."""
+        if self._free:
+            return self._free.pop()
+        if self._groups == len(self._heads):
+            self._heads = np.concatenate([self._heads, np.full(self._groups, -1, np.int64)])
+        self._groups += 1
+        return self._groups - 1
+
+    def add(self, group: int, ids: Ids, weights: Weights, held: int) -> int:
+        """Add a vector; its first `held` tokens count as held. Returns by how much the sum's squared length grew."""
+        self._make_room(len(ids))
+        new, grown = _add(self.entries, self._heads, group, ids, weights, held)
+        self._used += new
+        return int(grown)
+
+    def merge(self, into: int, group: int) -> None:
+        """Add one group's sums to another's, and drop it."""
+        self._make_room(_count(self.entries, self._heads, group))
+        self._used += _merge(self.entries, self._heads, into, group)
+        self.drop(group)
+
+    def drop(self, group: int) -> None:
+        """Forget a group."""
+        _drop(self.entries, self._heads, group)
+        self._free.append(group)
+
+    def dot(self, left: int, right: int) -> int:
+        """The inner product of two sums."""
+        return int(_dot(self.entries, self._heads, left, right))
+
+    def _make_room(self, more: int) -> None:
+        """Build the table anew, with room for more, before it is two thirds full."""
+        if 3 * (self._used + more) < 2 * len(self.entries):
+            return
+        old = self.entries
+        live = int(np.count_nonzero(old[:, KEY] >= 0))
+        places = len(old)
+        while 3 * (live + more) >= places:
+            places *= 2
+        self.entries = _empty(places)
+        self._heads[:] = -1
+        _rebuild(self.entries, self._heads, old)
+        self._used = live
+
+
+def _empty(places: int) -> Entries:
+    entries = np.zeros((places, 4), np.int64)
+    entries[:, KEY] = EMPTY
+    return entries
+
+
+@kernel
+def place(entries: Entries, group: int, token: int) -> int:
+    """Where the entry is, or the empty place where it would go."""
+    wanted = group * GROUP + token
+    entry = (token + group * SPREAD) % len(entries)
+    while entries[entry, KEY] != wanted and entries[entry, KEY] != EMPTY:
+        entry = entry + 1 if entry + 1 < len(entries) else 0
+    return entry
+
+
+@kernel
+def _put(entries: Entries, heads: NDArray[np.int64], group: int, token: int) -> tuple[int, int]:
+    """The entry, made if it is new; and 1 if it was."""
+    entry = place(entries, group, token)
+    if entries[entry, KEY] != EMPTY:
+        return entry, 0
+    entries[entry, KEY] = group * GROUP + token
+    entries[entry, SUM] = 0
+    entries[entry, HELD] = 0
+    entries[entry, NEXT] = heads[group]
+    heads[group] = entry
+    return entry, 1
+
+
+@kernel
+def _add(
+    entries: Entries, heads: NDArray[np.int64], group: int, ids: Ids, weights: Weights, held: int
+) -> tuple[int, int]:
+    new = grown = 0
+    for index in range(len(ids)):
+        entry, made = _put(entries, heads, group, ids[index])
+        new += made
+        grown += weights[index] * (2 * entries[entry, SUM] + weights[index])
+        entries[entry, SUM] += weights[index]
+        if index < held:
+            entries[entry, HELD] += 1
+    return new, grown
+
+
+@kernel
+def _merge(entries: Entries, heads: NDArray[np.int64], into: int, group: int) -> int:
+    new = 0
+    entry = heads[group]
+    while entry >= 0:
+        target, made = _put(entries, heads, into, entries[entry, KEY] % GROUP)
+        new += made
+        entries[target, SUM] += entries[entry, SUM]
+        entries[target, HELD] += entries[entry, HELD]
+        entry = entries[entry, NEXT]
+    return new
+
+
+@kernel
+def _drop(entries: Entries, heads: NDArray[np.int64], group: int) -> None:
+    entry = heads[group]
+    while entry >= 0:
+        entries[entry, KEY] = GONE
+        entry = entries[entry, NEXT]
+    heads[group] = -1
+
+
+@kernel
+def _count(entries: Entries, heads: NDArray[np.int64], group: int) -> int:
+    count = 0
+    entry = heads[group]
+    while entry >= 0:
+        count += 1
+        entry = entries[entry, NEXT]
+    return count
+
+
+@kernel
+def _dot(entries: Entries, heads: NDArray[np.int64], left: int, right: int) -> int:
+    total = 0
+    entry = heads[left]
+    while entry >= 0:
+        other = place(entries, right, entries[entry, KEY] % GROUP)
+        if entries[other, KEY] != EMPTY:
+            total += entries[entry, SUM] * entries[other, SUM]
+        entry = entries[entry, NEXT]
+    return total
+
+
+@kernel
+def _rebuild(entries: Entries, heads: NDArray[np.int64], old: Entries) -> None:
+    for entry in range(len(old)):
+        key = old[entry, KEY]
+        if key >= 0:
+            target, _ = _put(entries, heads, key // GROUP, key % GROUP)
+            entries[target, SUM] = old[entry, SUM]
+            entries[target, HELD] = old[entry, HELD]

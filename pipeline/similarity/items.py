@@ -1,0 +1,110 @@
+"""Numbered items: the token set of each, to rank candidates by exact Jaccard similarity, and the group it is in.
+
+Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compared.
+"""
+
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.similarity.buckets import SMALLEST, Numbers
+from pipeline.similarity.compiled import kernel
+
+WIDTH = 32
+
+Ids = NDArray[np.int64]
+
+
+def token_ids(tokens: Iterable[str]) -> Ids:
+    """The CRC-32 value of each token."""
+    return np.array([zlib.crc32(token.encode("utf-8", "surrogatepass")) for token in tokens], np.int64)
+
+
+class Items:
+    """The items from the oldest that counts on, in a ring of slots."""
+
+    def __init__(self) -> None:
+        self._tokens = np.zeros((SMALLEST, WIDTH), np.int64)
+        self._sizes = np.zeros(SMALLEST, np.int64)
+        self._groups = np.zeros(SMALLEST, np.int64)
+
+    def put(self, number: int, ids: Ids, group: int, oldest: int) -> None:
+        """Keep an item; those before `oldest` no longer count."""
+        if number - oldest >= len(self._sizes):
+            self._grow(oldest, number)
+        slot = number % len(self._sizes)
+        size = min(len(ids), WIDTH)
+        self._tokens[slot, :size] = ids[:size]
+        self._sizes[slot] = size
+        self._groups[slot] = group
+
+    def move(self, numbers: list[int], group: int) -> None:
+        """Put items into another group."""
+        self._groups[np.array(numbers, np.int64) % len(self._sizes)] = group
+
+    def groups(self, numbers: Numbers) -> NDArray[np.int64]:
+        """The groups that items are in, one for each."""
+        return self._groups[numbers % len(self._sizes)]
+
+    def rank(self, candidates: tuple[Numbers, Numbers], ids: Ids, least_shared: int, least: float, most: int) -> list[tuple[float, int]]:
+        """The `most` candidates that are most similar to a token set, best first, then the earliest: (similarity, number).
+
+        `candidates` are ascending numbers and how many bands each shares; those that share fewer than `least_shared` and
+        those below `least` similarity are left out.
+        """
+        scores = np.empty(most, np.float64)
+        best = np.empty(most, np.int64)
+        count = _rank(self._tokens, self._sizes, *candidates, ids[:WIDTH], least_shared, least, scores, best)
+        return list(zip(scores[:count].tolist(), best[:count].tolist(), strict=True))
+
+    def _grow(self, oldest: int, number: int) -> None:
+        kept = np.arange(oldest, number)
+        slots = 2 * len(self._sizes)
+        for name in ("_tokens", "_sizes", "_groups"):
+            old = getattr(self, name)
+            new = np.zeros((slots, *old.shape[1:]), np.int64)
+            new[kept % slots] = old[kept % len(old)]
+            setattr(self, name, new)
+
+
+@kernel
+def _rank(
+    tokens: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    numbers: Numbers,
+    shared: Numbers,
+    ids: Ids,
+    least_shared: int,
+    least: float,
+    scores: NDArray[np.float64],
+    best: Numbers,
+) -> int:
+    slots, most = len(sizes), len(best)
+    count = 0
+    for index in range(len(numbers)):
+        if shared[index] < least_shared:
+            continue
+        slot = numbers[index] % slots
+        common = 0
+        for token in range(sizes[slot]):
+            for own in range(len(ids)):
+                if tokens[slot, token] == ids[own]:
+                    common += 1
+                    break
+        score = common / (len(ids) + sizes[slot] - common)
+        if score < least:
+            continue
+        place = count  # insertion into the best so far; an equal earlier one stays before
+        while place > 0 and scores[place - 1] < score:
+            place -= 1
+        if place == most:
+            continue
+        count = min(count + 1, most)
+        for after in range(count - 1, place, -1):
+            scores[after] = scores[after - 1]
+            best[after] = best[after - 1]
+        scores[place] = score
+        best[place] = numbers[index]
+    return count
