@@ -11,6 +11,7 @@ from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.records import Story, decode, encode
 from pipeline.stages.normalise import normalise
+from pipeline.stages.profiles import stems
 from pipeline.times import from_millis
 
 STAGE = "normalise"
@@ -19,6 +20,7 @@ STAGE = "normalise"
 def declare(app: faust.App, settings: Settings) -> None:
     """Add the agent to the app."""
     topic = settings.topic("normalised")
+    stemmed = stems(settings.profile)
 
     @app.agent(app.topic(settings.topic("stories"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
@@ -28,7 +30,8 @@ def declare(app: faust.App, settings: Settings) -> None:
                 message = event.message
                 try:
                     story = decode(message.value, Story)
-                    normalised = normalise(story, from_millis(round(message.timestamp * 1000)), settings.language)
+                    received_at = from_millis(round(message.timestamp * 1000))
+                    normalised = normalise(story, received_at, settings.language, stems=stemmed)
                 except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
                     bury(outbox, STAGE, message, error)
                     continue

@@ -108,7 +108,7 @@ def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignmen
         "clustering",
         Assignment,
         lambda row: row.story.edition,
-        lambda name: clustering.Edition(background(name), settings.cluster_rule()),
+        lambda name: clustering.Edition(background(name), settings.cluster_rule(), settings.score_weights()),
         clustering.restore,
     )
 
@@ -120,6 +120,6 @@ def detection_table(app: faust.App, settings: Settings) -> StageTable[Detection,
         "detection",
         Detection,
         lambda row: row.assignment.story.edition,
-        lambda _: counting.Edition(settings.detect_rule()),
+        lambda _: counting.Edition(settings.detect_rule(), settings.score_weights()),
         counting.restore,
     )

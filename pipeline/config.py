@@ -41,7 +41,8 @@ class Settings(BaseSettings):
     ] = "en"
     profile: Annotated[Profile, Field(description="Rules of matching: newsburst, newshound or hu-you.")] = "newsburst"
     weights: Annotated[
-        Path | None, Field(description="Weights of the scores, as `newsburst fit` writes them; if missing, the shipped ones.")
+        Path | None,
+        Field(description="Weights of the scores, as `newsburst fit` writes them; if missing, the shipped ones."),
     ] = None
     threshold: Annotated[int, Field(description="An event is more stories than this within the window.", ge=1)] = 15
     window_hours: Annotated[float, Field(description="Length of the window.", gt=0)] = 4.0

@@ -1,5 +1,6 @@
 """The command `newsburst`."""
 
+import gc
 import signal
 import sys
 from typing import Any
@@ -49,6 +50,7 @@ def main() -> None:
     Settings are environment variables NEWSBURST_...; while `newsburst up` or `newsburst demo` runs in this folder, the other
     commands find its services by themselves.
     """
+    gc.set_threshold(100_000, 50, 100)  # stories are kept by the ten thousand: most looks for garbage find none
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 

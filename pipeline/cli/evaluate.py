@@ -19,10 +19,14 @@ from pipeline.stages.profiles import PROFILES, Profile, stems
 @click.argument("stories", type=STORIES)
 @click.option("--truth", type=FILE, required=True, help="Labels: CSV with the columns story_id and event.")
 @click.option(
-    "--profile", type=click.Choice([*PROFILES, "all"]), help="Rules to apply; all compares them.  [default: the setting]"
+    "--profile",
+    type=click.Choice([*PROFILES, "all"]),
+    help="Rules to apply; all compares them.  [default: the setting]",
 )
 @click.option("--misses", is_flag=True, help="List each missed, duplicate and false event, and why.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table: an object, or a list with --profile all.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="JSON instead of a table: an object, or a list with --profile all."
+)
 def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_json: bool) -> None:
     """Replay STORIES and measure clusters and alerts against labels.
 

@@ -16,7 +16,9 @@ from pipeline.replay import fingerprints
 
 @click.command()
 @click.argument("stories", type=STORIES)
-@click.option("--recall", type=click.FloatRange(0, 1, max_open=True), default=0.98, show_default=True, help="Wanted recall.")
+@click.option(
+    "--recall", type=click.FloatRange(0, 1, max_open=True), default=0.98, show_default=True, help="Wanted recall."
+)
 @click.option(
     "--picture",
     type=click.Path(dir_okay=False, path_type=Path),

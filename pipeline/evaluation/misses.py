@@ -68,11 +68,11 @@ def misses(
         cluster = clusters[alert.stories[0].id] == clusters[first.stories[0].id]
         reason = "split: a second burst of one cluster" if cluster else "split: the event is in two clusters"
         result.append(_miss("duplicate", label, reason, [story.title for story in alert.stories]))
-    for alert, label in judged.false:
+    for alert, own_label in judged.false:
         reason = (
-            "no label has half of its stories" if label is None else "below the rule: the label does not break by itself"
+            "below the rule: the label does not break by itself" if own_label else "no label has half of its stories"
         )
-        result.append(_miss("false", label, reason, [story.title for story in alert.stories]))
+        result.append(_miss("false", own_label, reason, [story.title for story in alert.stories]))
     return result
 
 

@@ -23,7 +23,7 @@ def draw(tuning: Tuning, found: Similarities, path: Path) -> None:
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     curves = figure.subplots()
     pairs = curves.twinx()
-    edges = np.linspace(0, 1, 41)
+    edges = np.linspace(0, 1, 41).tolist()
     for values, label, colour in ((found.other, "other clusters", "#c9ccd1"), (found.same, "one cluster", "#8fb8de")):
         if len(values):
             pairs.hist(values, edges, label=f"pairs of {label}", color=colour, alpha=0.8)

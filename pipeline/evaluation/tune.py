@@ -89,7 +89,9 @@ def tune(
     signatures = [minhash.from_bytes(record.signature) for _, record in sample]
     choices = [_row(found, bands, rows, signatures, cluster_rule.bucket_capacity) for bands, rows in CHOICES]
     enough = [row for row in choices if row.recall >= wanted_recall]
-    recommended = min(enough, key=lambda row: row.false_candidates) if enough else max(choices, key=lambda row: row.recall)
+    recommended = (
+        min(enough, key=lambda row: row.false_candidates) if enough else max(choices, key=lambda row: row.recall)
+    )
     tuning = Tuning(
         stories=len(steps),
         wanted_recall=wanted_recall,
@@ -134,9 +136,7 @@ def similarities(tokens: Sequence[Sequence[str]], clusters: Sequence[str]) -> Si
     )
 
 
-def _row(
-    found: Similarities, bands: int, rows: int, signatures: Sequence[NDArray[np.uint32]], capacity: int
-) -> Row:
+def _row(found: Similarities, bands: int, rows: int, signatures: Sequence[NDArray[np.uint32]], capacity: int) -> Row:
     missing = np.log1p(-np.minimum(candidate_probability(found.same, bands, rows), 1 - 1e-12))
     all_missing = np.exp(np.bincount(found.story, weights=missing, minlength=found.stories))
     return Row(

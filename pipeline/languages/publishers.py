@@ -15,15 +15,83 @@ _NOTE = regex.compile(r"\s*\([^)]*\)|,.*? edition$")
 _HOST = regex.compile(r"(?:[\p{L}\p{N}-]+\.)+[\p{L}]{2,}")
 _SEPARATOR = regex.compile(r"\s+(?:[-|\u2013\u2014\u00bb]|::)\s+|\s*\|\s*")
 _MARKETS = frozenset(
-    "africa america asia au australia ca canada edition eu europe hk india international ireland ie in malaysia nz online"
-    " philippines singapore uk us usa za".split()
+    [
+        "africa",
+        "america",
+        "asia",
+        "au",
+        "australia",
+        "ca",
+        "canada",
+        "edition",
+        "eu",
+        "europe",
+        "hk",
+        "india",
+        "international",
+        "ireland",
+        "ie",
+        "in",
+        "malaysia",
+        "nz",
+        "online",
+        "philippines",
+        "singapore",
+        "uk",
+        "us",
+        "usa",
+        "za",
+    ]
 )
 """Last words of a name that say which feed of a publisher it is."""
-_GENERIC = frozenset("business daily express mail metro morning news post press star sun times today world".split())
+_GENERIC = frozenset(
+    [
+        "business",
+        "daily",
+        "express",
+        "mail",
+        "metro",
+        "morning",
+        "news",
+        "post",
+        "press",
+        "star",
+        "sun",
+        "times",
+        "today",
+        "world",
+    ]
+)
 """Words that are no name by themselves."""
 _SECTIONS = frozenset(
-    "analysis|blog|breaking|breaking news|comment|commentary|editorial|editorials|exclusive|gallery|letter|letters|live|"
-    "live blog|live updates|news|op-ed|opinion|photos|pictures|podcast|update|updated|video|videos|watch".split("|")
+    [
+        "analysis",
+        "blog",
+        "breaking",
+        "breaking news",
+        "comment",
+        "commentary",
+        "editorial",
+        "editorials",
+        "exclusive",
+        "gallery",
+        "letter",
+        "letters",
+        "live",
+        "live blog",
+        "live updates",
+        "news",
+        "op-ed",
+        "opinion",
+        "photos",
+        "pictures",
+        "podcast",
+        "update",
+        "updated",
+        "video",
+        "videos",
+        "watch",
+    ]
 )
 """What headlines carry before or after them to say in which part of the paper they stand."""
 _LABEL = regex.compile(

@@ -31,19 +31,23 @@ _WORD = regex.compile(
 )
 """A run of a script that is written without spaces, or a word: letters, digits and marks, an apostrophe inside."""
 _ONLY_HIRAGANA = regex.compile(r"[\p{Hiragana}\u30fc]+")
-_POINTS = regex.compile(r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+")
+_POINTS = regex.compile(
+    r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+"
+)
 """Vowel points and stretching of Hebrew and Arabic, which most writers leave out."""
 _CONJUNCT_JOINERS = regex.compile(r"(?<=\p{M})[\u200c\u200d]")
 """Joiners after a vowel sign or virama only shape letters (Indic scripts); elsewhere they part words (Persian)."""
 
+_TURKISH = str.maketrans("\u0130I", "i\u0131")
+_PERSIAN = str.maketrans("\u064a\u0643\u0649", "\u06cc\u06a9\u06cc")
 _LETTERS = {
-    "ar": str.maketrans("أإآٱى", "اااای"),
-    "az": str.maketrans("İI", "iı"),
-    "fa": str.maketrans("يكى", "یکی"),
-    "ru": str.maketrans("ёЁ", "еЕ"),
-    "tr": str.maketrans("İI", "iı"),
-    "ur": str.maketrans("يكى", "یکی"),
-}  # fmt: skip
+    "ar": str.maketrans("\u0623\u0625\u0622\u0671\u0649", "\u0627\u0627\u0627\u0627\u064a"),
+    "az": _TURKISH,
+    "fa": _PERSIAN,
+    "ru": str.maketrans("\u0451\u0401", "\u0435\u0415"),
+    "tr": _TURKISH,
+    "ur": _PERSIAN,
+}
 """Letters that readers of a language take for one, and capitals that do not become small as in English."""
 
 

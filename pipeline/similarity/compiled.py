@@ -13,7 +13,7 @@ R = TypeVar("R")
 try:
     import numba
 except ImportError:  # pragma: no cover - the other way is tested by running kernels uncompiled
-    numba = None
+    numba = None  # type: ignore[assignment]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

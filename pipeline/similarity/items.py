@@ -48,7 +48,9 @@ class Items:
         """The groups that items are in, one for each."""
         return self._groups[numbers % len(self._sizes)]
 
-    def rank(self, candidates: tuple[Numbers, Numbers], ids: Ids, least_shared: int, least: float, most: int) -> list[tuple[float, int]]:
+    def rank(
+        self, candidates: tuple[Numbers, Numbers], ids: Ids, least_shared: int, least: float, most: int
+    ) -> list[tuple[float, int]]:
         """The `most` candidates that are most similar to a token set, best first, then the earliest: (similarity, number).
 
         `candidates` are ascending numbers and how many bands each shares; those that share fewer than `least_shared` and

@@ -117,7 +117,7 @@ def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
     for event in counted.events:
         broken = _broken_window(edition, counted, event)
         earlier = [edition.rows[story_id].assignment.weights for _, story_id in broken]
-        if len(earlier) < 2 or len(new) < 2:  # noqa: PLR2004 - two make a mean similarity
+        if len(earlier) < 2 or len(new) < 2:
             return False
         features = renew_features(earlier, new, window[-1][0] - broken[-1][0])
         if edition.watch is not None:

@@ -22,7 +22,7 @@ LEAD = 400
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
-_QUOTES = str.maketrans("\u2018\u2019\u201a\u201b\u02bc\u201c\u201d\u201e\u201f\u00ab\u00bb", "'''''\"\"\"\"\"\"")
+_QUOTES = str.maketrans("\u2018\u2019\u201a\u201b\u02bc\u201c\u201d\u201e\u201f\u00ab\u00bb", '\'\'\'\'\'""""""')
 _TRACKING = re.compile(r"utm_.*|fbclid|gclid|dclid|msclkid|yclid|mc_[ce]id|igshid|ocid|cmpid|ns_.*", re.IGNORECASE)
 
 

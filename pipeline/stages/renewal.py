@@ -48,7 +48,7 @@ def renew_features(earlier: Sequence[Vector], new: Sequence[Vector], gap: int) -
 
 def renew_score(weight: RenewWeights, features: RenewWeights) -> float:
     """Log-odds that the new window is about another event than the earlier one."""
-    return sum(map(mul, weight, features))
+    return math.fsum(map(mul, weight, features))
 
 
 def _mean(vectors: Sequence[Vector]) -> dict[str, float]:

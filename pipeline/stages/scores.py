@@ -37,7 +37,7 @@ def weigh(
 
 
 @kernel
-def consider(
+def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back and forth
     groups: NDArray[np.int64],
     facts: Facts,
     entries: Entries,
@@ -171,11 +171,11 @@ def merge_features(larger: Extent, smaller: Extent, across: int, best_join: floa
 
 def merge_score(weight: MergeWeights, features: MergeWeights) -> float:
     """Log-odds that the two clusters are about one event."""
-    return sum(map(mul, weight, features))
+    return math.fsum(map(mul, weight, features))
 
 
 def affinity(across: float, left: float, right: float) -> float:
-    """ln of the mean similarity across two groups over that within them."""
+    """Ln of the mean similarity across two groups over that within them."""
     within = math.sqrt(max(left, 0.01) * max(right, 0.01))
     return math.log((across + 0.005) / (within + 0.005))
 

@@ -120,6 +120,7 @@ def _story(record: Assignment) -> Row:
         "url": story.url,
         "title": story.title,
         "publisher": story.publisher,
+        "family": story.family,
         "language": story.language,
         "crawled_at": story.crawled_at,
         "received_at": story.received_at,
@@ -162,6 +163,7 @@ def _event(record: EventUpdate) -> Row:
         "publishers_in_window": record.publishers_in_window,
         "copies_in_window": record.copies_in_window,
         "stories_total": record.stories_total,
+        "burst_score": record.burst_score,
         "merged_into": record.merged_into,
     }
 

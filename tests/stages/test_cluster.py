@@ -240,7 +240,9 @@ def test_a_copied_body_makes_a_copy_whatever_its_headline():
         [
             fingerprinted("a", "quake strike nepal capital", body=body),
             fingerprinted("b", "wire report monday", 1, body=body.replace("Monday", "Tuesday", 1)),
-            fingerprinted("c", "wire story sunday", 2, body="Shares fell in early trade as banks cut their forecasts. " * 9),
+            fingerprinted(
+                "c", "wire story sunday", 2, body="Shares fell in early trade as banks cut their forecasts. " * 9
+            ),
         ],
     )
     assert copy.assignment.duplicate_of == "a"
