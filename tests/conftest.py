@@ -5,6 +5,7 @@ import subprocess
 import uuid
 from contextlib import ExitStack
 
+import hypothesis
 import pytest
 import sqlalchemy as sa
 
@@ -12,6 +13,9 @@ from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.postgres import EmbeddedPostgres
 from pipeline.storage.engine import create_engine
+
+hypothesis.settings.register_profile("newsburst", deadline=None)  # kernels are compiled when first called
+hypothesis.settings.load_profile("newsburst")
 
 
 def docker_answers():

@@ -45,7 +45,7 @@ def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_jso
         if name == (profile or settings.profile) or profile == "all":
             records = list(fingerprints(loaded, now, settings.language, stems=stems(name)))
             rules = settings.cluster_rule(name), settings.detect_rule(name)
-            results.append(measure(records, labels, *rules, settings.score_weights()))
+            results.append(measure(records, labels, *rules, settings.score_weights(), list_misses=misses))
     if as_json:
         print_json(results if profile == "all" else results[0])
         return
@@ -84,8 +84,9 @@ def _three(values: dict[str, float]) -> str:
 
 
 def _print_misses(result: Evaluation) -> None:
-    click.echo(f"\n{result.profile}: {len(result.misses)} misses")
-    for miss in result.misses:
+    found = result.misses or []
+    click.echo(f"\n{result.profile}: {len(found)} misses")
+    for miss in found:
         click.echo(f"\n{miss.kind}: {miss.event or 'no label'}, {miss.stories} stories\n  {miss.reason}")
         for headline in miss.headlines:
             click.echo(f"  - {headline}")

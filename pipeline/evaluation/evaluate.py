@@ -48,7 +48,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     nmi: float
     events: EventScores
     microseconds_per_story: float
-    misses: list[Miss]
+    misses: list[Miss] | msgspec.UnsetType = msgspec.UNSET
+    """if asked for"""
 
 
 def read_truth(path: str) -> dict[str, str]:
@@ -68,6 +69,8 @@ def evaluate(
     cluster_rule: ClusterRule,
     detect_rule: DetectRule,
     weights: Weights | None = None,
+    *,
+    list_misses: bool = False,
 ) -> Evaluation:
     """Replay the stories and measure; stories without a label are replayed and left out of the measures of clusters."""
     begin = time.perf_counter()
@@ -86,7 +89,7 @@ def evaluate(
         nmi=round(mutual_information(found, labels), 4),
         events=_events(judged),
         microseconds_per_story=round(1e6 * seconds / max(1, len(steps)), 1),
-        misses=misses(steps, truth, clusters, judged, detect_rule),
+        misses=misses(steps, truth, clusters, judged, detect_rule) if list_misses else msgspec.UNSET,
     )
 
 

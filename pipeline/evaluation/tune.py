@@ -90,7 +90,9 @@ def tune(
     choices = [_row(found, bands, rows, signatures, cluster_rule.bucket_capacity) for bands, rows in CHOICES]
     enough = [row for row in choices if row.recall >= wanted_recall]
     recommended = (
-        min(enough, key=lambda row: row.false_candidates) if enough else max(choices, key=lambda row: row.recall)
+        min(enough, key=lambda row: (row.false_candidates, -row.recall))
+        if enough
+        else max(choices, key=lambda row: row.recall)
     )
     tuning = Tuning(
         stories=len(steps),

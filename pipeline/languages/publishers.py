@@ -127,7 +127,9 @@ def family(publisher: str) -> str:
         del parts[0]
     if " ".join(parts) in _families():
         return _families()[" ".join(parts)]
-    while len(parts) > 1 and parts[-1] in _MARKETS and parts[-2] not in {"of", "and", "in", *_GENERIC}:
+    while len(parts) > 1 and parts[-1] in _MARKETS and parts[-2] not in {"of", "and", "in"}:
+        if all(part in _GENERIC for part in parts[:-1]):
+            break
         del parts[-1]
     name = " ".join(parts)
     return _families().get(name, name)

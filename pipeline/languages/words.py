@@ -54,8 +54,8 @@ _LETTERS = {
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The words of `language` (ISO 639-1) that say nothing about what a text is about; empty where there is no list."""
-    if language in {"nb", "nn"}:
-        language = "no"
+    if language in {"nn", "no"}:
+        language = "nb"
     path = resources.files(__package__) / "stop_words" / f"{language}.txt"
     if path.is_file():
         lines = path.read_text(encoding="utf-8").splitlines()

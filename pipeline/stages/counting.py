@@ -36,7 +36,7 @@ class DetectRule:
     """... within this time ..."""
     min_publishers: int = 10
     """... from at least this many publishers: one publisher's flood is no event"""
-    renew_at: float = 0.88
+    renew_at: float = 0.95
     """probability from which a second burst of a cluster is another event"""
     look_back: int = 96 * HOUR
     """how long the stories of a cluster without new ones are kept; as in ClusterRule"""

@@ -1,0 +1,64 @@
+"""Fit: weights that are learned anew."""
+
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from pipeline.evaluation.evaluate import read_truth
+from pipeline.evaluation.fit import LabelledWatch, Stream, fit, logistic
+from pipeline.files import load_stories
+from pipeline.records import InvalidRecord
+from pipeline.replay import fingerprints
+from pipeline.stages.clustering import ClusterRule
+from pipeline.stages.counting import DetectRule
+from pipeline.stages.weights import JoinWeights, MergeWeights, Weights, shipped
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def stream(count):
+    now = datetime.now(UTC)
+    stories = islice(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), count)
+    return Stream(list(fingerprints(stories, now)), read_truth(str(SAMPLES / "uci_sample_3days.truth.csv")))
+
+
+def test_logistic_regression_is_that_of_scikit_learn():
+    rng = np.random.default_rng(5)
+    features = np.column_stack([np.ones(500), rng.normal(2, 3, (500, 4))])
+    answers = (features @ [-1, 0.5, -0.7, 0.0, 0.2] + rng.logistic(size=500) > 0).astype(float)
+    scaled = (features[:, 1:] - features[:, 1:].mean(axis=0)) / features[:, 1:].std(axis=0)
+    model = LogisticRegression(C=1.0, tol=1e-10, max_iter=1_000).fit(scaled, answers)
+    expected = model.coef_[0] / features[:, 1:].std(axis=0)
+    weights = logistic(features, answers)
+    assert weights[1:] == pytest.approx(expected, abs=1e-4)
+    assert weights[0] == pytest.approx(model.intercept_[0] - expected @ features[:, 1:].mean(axis=0), abs=1e-3)
+
+
+def test_weights_from_nothing_become_good_and_the_same_ones_each_time():
+    nothing = Weights(
+        JoinWeights(-4.0, *[0.0] * 7, 8.0, 0.0), MergeWeights(-1.0, *[0.0] * 10), shipped().renew
+    )  # join what covers half of the words, merge nothing
+    rounds = []
+    labelled = [stream(4_000)]
+    best = fit(labelled, nothing, ClusterRule(), DetectRule(), rounds=2, tell=rounds.append)
+    assert len(rounds) == 3
+    assert best.bcubed > rounds[0].bcubed
+    assert fit(labelled, nothing, ClusterRule(), DetectRule(), rounds=2) == best
+
+
+def test_too_few_labels_are_refused_with_their_number():
+    with pytest.raises(InvalidRecord, match="Too few labels: of .* joins"):
+        fit([stream(60)], shipped(), ClusterRule(), DetectRule(), rounds=1)
+
+
+def test_decisions_are_judged_by_the_labels_of_most_stories():
+    watch = LabelledWatch({"a": "x", "b": "x", "c": "y", "d": "y"})
+    watch.join("a", ["b", "unknown"], [1.0])
+    watch.join("unknown", ["a"], [1.0])
+    watch.merge(["a", "b", "c"], ["d"], [1.0])
+    watch.renew(["a", "b"], ["c", "d"], [1.0])
+    assert (watch.joins.answers, watch.merges.answers, watch.renewals.answers) == ([True, False], [False], [True])

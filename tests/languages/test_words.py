@@ -1,0 +1,121 @@
+"""Words and stems: tables of cases, as readers of each language expect."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.languages.words import SNOWBALL, stop_words, tokenise, words
+
+
+def tokens(text, language):
+    return tokenise(text, language)[0]
+
+
+def test_tokens_are_stems_of_content_words_and_the_capitalised_ones_are_marked():
+    assert tokenise("The 3 rescuers were searching Nepal's ruins", "en") == (
+        ["3", "rescuer", "search", "nepal", "ruin"],
+        ["3", "nepal"],
+    )
+
+
+def test_a_headline_of_stop_words_keeps_them():
+    assert tokens("Who is who?", "en") == ["who", "is", "who"]
+
+
+def test_a_language_without_lists_keeps_its_words():
+    assert tokens("Saluton mondo", "xx") == ["saluton", "mondo"]
+
+
+def test_words_as_they_stand_without_stems():
+    assert tokenise("Neutron stars colliding", "en", stems=False)[0] == ["neutron", "stars", "colliding"]
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("ar", "الرئيس يزور مصر", "رئيس يزور مصر"),  # the article
+        ("ar", "أزمة النفط", "ازمة النفط"),  # hamza
+        ("ar", "مُحَمَّد", "محمد"),  # vowel points
+        ("ar", "محــمد", "محمد"),  # stretching
+        ("da", "Regeringen og lovene", "regeringens lov"),
+        ("de", "Die Straßen der Städte", "Strassen einer Stadt"),
+        ("de", "BUNDESTAG", "Bundestag"),
+        ("el", "ΕΛΛΑΔΑ", "Ελλάδα"),
+        ("en", "Banks' warnings", "bank warned"),
+        ("es", "Las elecciones presidenciales", "elección presidencial"),
+        ("fa", "كتاب", "کتاب"),  # Arabic and Persian kaf
+        ("fi", "Hallituksen päätöksen", "hallituksessa päätökset"),
+        ("fr", "L’économie française", "économies françaises"),
+        ("he", "שָׁלוֹם", "שלום"),
+        ("hi", "चुनावों", "चुनाव"),
+        ("hu", "A kormány döntései", "kormány döntés"),
+        ("it", "Le elezioni europee", "elezione europea"),
+        ("nl", "De verkiezingen", "verkiezing"),
+        ("no", "Regjeringens forslag", "regjering forslag"),
+        ("pt", "Os governos", "governo"),
+        ("ro", "Alegerile", "alegeri"),
+        ("ru", "Путин подписал законы", "Путина подписали закон"),
+        ("ru", "Всё ещё далёкий", "Все еще далекий"),  # yo
+        ("sv", "Regeringens beslut", "regeringen beslut"),
+        ("tr", "İSTANBUL IŞIK", "istanbul ışık"),  # dotted and dotless i
+    ],
+)
+def test_forms_of_a_word_have_one_token(language, one, other):
+    shared = set(tokens(one, language)) & set(tokens(other, language))
+    assert shared == set(tokens(one, language)), (tokens(one, language), tokens(other, language))
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("中国宣布", "zh", ["中国", "国宣", "宣布"]),
+        ("東京で地震", "ja", ["東京", "京で", "で地", "地震"]),
+        ("ニュース", "ja", ["ニュ", "ュー", "ース"]),
+        ("した", "ja", ["した"]),
+        ("국회 통과", "ko", ["국회", "통과"]),
+        ("ไทย", "th", ["ไท", "ทย"]),
+        ("iPhone 发布", "zh", ["iphone", "发布"]),
+        ("Apple发布iPhone15", "zh", ["apple", "发布", "iphone15"]),
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_pairs(text, language, expected):
+    assert tokens(text, language) == expected
+
+
+def test_vowel_signs_are_part_of_their_word():
+    assert [word for word, _ in words("हिन्दी समाचार")] == ["हिन्दी", "समाचार"]
+
+
+def test_a_persian_suffix_is_apart_and_an_indic_joiner_is_not():
+    assert [word for word, _ in words("کتاب\u200cها")] == ["کتاب", "ها"]
+    assert len([word for word, _ in words("क्\u200dष")]) == 1
+
+
+def test_fifteen_languages_have_both_stop_words_and_stems():
+    both = [language for language in SNOWBALL if stop_words(language)]
+    assert len(both) >= 15
+    assert {"ar", "de", "en", "es", "fr", "hi", "it", "nl", "pl", "pt", "ru", "sv", "tr"} <= set(both)
+
+
+@pytest.mark.parametrize(
+    ("language", "word"),
+    [
+        ("ar", "من"),
+        ("de", "und"),
+        ("es", "los"),
+        ("fr", "les"),
+        ("it", "che"),
+        ("no", "og"),
+        ("pt", "não"),
+        ("ru", "или"),
+    ],
+)
+def test_stop_words_are_left_out(language, word):
+    assert tokens(f"xyz {word}", language) == tokens("xyz", language)
+
+
+@given(st.text(max_size=200), st.sampled_from(["en", "ar", "ja", "tr", "hi", "xx"]))
+def test_any_text_has_tokens_and_marks_among_them(text, language):
+    found, marked = tokenise(text, language)
+    assert set(marked) <= set(found)
+    assert all(found)

@@ -1,0 +1,69 @@
+"""Centroids: sums by group in one table, against dicts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.similarity import centroids
+from pipeline.similarity.centroids import EMPTY, HELD, KEY, SUM, Centroids, place
+
+vectors = st.dictionaries(st.integers(0, 12), st.integers(1, 65_536), min_size=1, max_size=5)
+actions = st.lists(
+    st.tuples(st.sampled_from(["open", "add", "add", "add", "merge", "drop"]), vectors, st.randoms()), max_size=60
+)
+
+
+def read(table, group):
+    found = {}
+    for token in range(13):
+        entry = place(table.entries, group, token)
+        if table.entries[entry, KEY] != EMPTY:
+            found[token] = (int(table.entries[entry, SUM]), int(table.entries[entry, HELD]))
+    return found
+
+
+@given(actions)
+@settings(deadline=None)
+def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(centroids, "SMALLEST", 8)
+        table, groups = Centroids(), {}
+        for action, vector, random in actions:
+            if action == "open" or not groups:
+                groups[table.open()] = {}
+                continue
+            group = random.choice(sorted(groups))
+            if action == "add":
+                held = random.randint(0, len(vector))
+                square = sum(total**2 for total, _ in groups[group].values())
+                ids, weights = np.array(list(vector)), np.array(list(vector.values()))
+                grown = table.add(group, ids, weights, held)
+                for index, (token, weight) in enumerate(vector.items()):
+                    total, holding = groups[group].get(token, (0, 0))
+                    groups[group][token] = (total + weight, holding + (index < held))
+                assert square + grown == sum(total**2 for total, _ in groups[group].values())
+            elif action == "merge" and len(groups) > 1:
+                other = random.choice([other for other in sorted(groups) if other != group])
+                product = sum(
+                    total * groups[other].get(token, (0, 0))[0] for token, (total, _) in groups[group].items()
+                )
+                assert table.dot(group, other) == table.dot(other, group) == product
+                table.merge(group, other)
+                for token, (more, holding) in groups.pop(other).items():
+                    total, held = groups[group].get(token, (0, 0))
+                    groups[group][token] = (total + more, held + holding)
+            elif action == "drop":
+                table.drop(group)
+                del groups[group]
+            for known, expected in groups.items():
+                assert read(table, known) == expected
+
+
+def test_the_table_does_not_grow_with_what_comes_and_goes():
+    table = Centroids()
+    for _ in range(2_000):
+        group = table.open()
+        table.add(group, np.arange(10), np.full(10, 7), 10)
+        table.drop(group)
+    assert len(table.entries) == centroids.SMALLEST
