@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
@@ -9,12 +10,14 @@ DAY = 24 * HOUR
 
 def to_micros(time: datetime) -> int:
     """Whole microseconds from 1970 to `time`, exactly; `time` must know its zone."""
-    return round(time.timestamp() * SECOND)  # a double tells microseconds apart until the year 2255
+    since = time - EPOCH
+    return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
 
 def from_micros(micros: int) -> datetime:
     """The date-time in UTC that lies `micros` microseconds after 1970."""
-    return datetime.fromtimestamp(micros / SECOND, UTC)
+    seconds, rest = divmod(micros, SECOND)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
 def from_millis(millis: int) -> datetime:

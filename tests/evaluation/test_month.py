@@ -1,0 +1,72 @@
+"""A month of news: neither the quality nor the size of the state drifts."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pipeline.evaluation.alerts import judge
+from pipeline.evaluation.evaluate import final_clusters, read_truth
+from pipeline.evaluation.metrics import bcubed, scores
+from pipeline.files import load_stories
+from pipeline.languages.background import background
+from pipeline.replay import Step, fingerprints
+from pipeline.stages import clustering, counting
+from pipeline.stages.cluster import cluster
+from pipeline.stages.detect import detect
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+PERIOD = timedelta(days=5, hours=20)
+"""From one showing of the sample to the next: its end has left the look-back when it begins again."""
+
+
+def shown_again(record, times):
+    """A story of the sample as it comes in the showing of this number, under another id."""
+    story = msgspec.structs.replace(
+        record.story,
+        id=f"{record.story.id}-{times}",
+        crawled_at=record.story.crawled_at + times * PERIOD,
+        received_at=record.story.received_at + times * PERIOD,
+    )
+    return msgspec.structs.replace(record, story=story)
+
+
+def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small():
+    now = datetime.now(UTC)
+    sample = [record for _, record in fingerprints(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), now)]
+    truth = read_truth(str(SAMPLES / "uci_sample_3days.truth.csv"))
+    clusterings, detections = clustering.Edition(background("en")), counting.Edition()
+    quality, sizes = [], []
+    position = 0
+    for times in range(6):
+        steps = []
+        for record in sample:
+            outcome = cluster(clusterings, shown_again(record, times), position)
+            updates = detect(detections, outcome.assignment).row.updates
+            steps.append(Step(outcome.assignment, outcome.clusters, updates))
+            position += 1
+        labels = {f"{story_id}-{times}": label for story_id, label in truth.items()}
+        clusters = final_clusters(steps)
+        found = bcubed([clusters[story_id] for story_id in labels if story_id in clusters], [
+            label for story_id, label in labels.items() if story_id in clusters
+        ])  # fmt: skip
+        judged = judge(steps, labels, counting.DetectRule())
+        alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
+        told = scores(len(judged.alerts) / alerts, len(judged.alerts) / len(judged.due))
+        quality.append((found.f1, told.f1))
+        matchable = clusterings.matchable
+        sizes.append(
+            [
+                len(clusterings.rows),
+                len(clusterings.holding),
+                len(clusterings.centroids.entries),
+                len(clusterings.facts),
+                len(clusterings.lifetimes.survivor),
+                len(matchable.rows),
+                len(detections.rows),
+                len(detections.counted),
+            ]
+        )
+    assert quality[-1] == pytest.approx(quality[0], abs=0.02)
+    assert sizes[-1] == pytest.approx(sizes[1], rel=0.1)
