@@ -122,20 +122,26 @@ def _query(
     shared: Numbers,
 ) -> int:
     bands, slots = head.shape
-    count = 0
+    at = np.empty(bands, np.int64)
+    taken = np.zeros(bands, np.int64)
     for band in range(bands):
         newest = int(head[band, keys[band] % slots])
-        if newest < 0:
-            continue
-        number = after - 1 - (after - 1 - newest) % slots
-        taken = 0
-        while number >= oldest and taken < capacity:
+        at[band] = after - 1 - (after - 1 - newest) % slots if newest >= 0 else -1
+    count = 0
+    walking = bands
+    while walking > 0:  # one step on every chain in turn: memory answers many at once
+        walking = 0
+        for band in range(bands):
+            number = at[band]
+            if number < oldest:
+                continue
             slot = number % slots
             if int(node[slot, band, 0]) == keys[band]:
                 found[count] = number
                 count += 1
-                taken += 1
-            number -= int(node[slot, band, 1])
+                taken[band] += 1
+            at[band] = number - int(node[slot, band, 1]) if taken[band] < capacity else -1
+            walking += 1
     if count == 0:
         return 0
     ordered = np.sort(found[:count])

@@ -19,7 +19,8 @@ def inverse_document_frequency(documents: int, holding: int) -> float:
 def unit_vector(raw: Mapping[str, float]) -> dict[str, int]:
     """These weights scaled to length UNIT and rounded; none is less than 1. The empty vector stays empty."""
     length = math.hypot(*raw.values())
-    return {token: max(1, round(UNIT * weight / length)) for token, weight in raw.items()}
+    scale = UNIT / length if length else 0.0
+    return {token: int(weight * scale + 0.5) or 1 for token, weight in raw.items()}
 
 
 def damped(count: int) -> float:

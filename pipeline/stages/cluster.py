@@ -12,7 +12,7 @@ For each story:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -236,27 +236,30 @@ def _new_id(story_id: str) -> str:
 
 def _changed(edition: Edition, row: Assignment) -> list[records.Cluster]:
     """The state of each cluster that the row touched, merged ones first."""
-    return list(_records(edition, row))
-
-
-def _records(edition: Edition, row: Assignment) -> Iterator[records.Cluster]:
-    for absorbed in row.merged:
-        yield records.Cluster(
+    story = row.story
+    states = [
+        records.Cluster(
             id=absorbed,
-            edition=row.story.edition,
+            edition=story.edition,
             position=row.position,
             stories=0,
             publishers=0,
             merged_into=row.cluster_id,
         )
+        for absorbed in row.merged
+    ]
     now = edition.clusters[edition.lifetimes.resolve(row.cluster_id)]
-    yield records.Cluster(
-        id=now.id,
-        edition=row.story.edition,
-        position=now.position,
-        stories=now.size,
-        publishers=len(now.publishers),
-        headline=edition.rows[now.first[1]].story.title,
-        first_seen=from_micros(now.first[0]),
-        last_seen=from_micros(now.last),
+    first = edition.rows[now.first[1]].story
+    states.append(
+        records.Cluster(
+            id=now.id,
+            edition=story.edition,
+            position=now.position,
+            stories=now.size,
+            publishers=len(now.publishers),
+            headline=first.title,
+            first_seen=first.crawled_at,
+            last_seen=from_micros(now.last),
+        )
     )
+    return states

@@ -20,6 +20,7 @@ import msgspec
 
 from pipeline.records import Assignment, Detection, EventMark
 from pipeline.stages.lifetimes import Dropped, Lifetimes
+from pipeline.stages.renewal import Burst
 from pipeline.stages.volume import Volume
 from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights, shipped
@@ -51,6 +52,8 @@ class Counted:
     publishers: Counter[str] = field(default_factory=Counter)
     events: list[EventMark] = field(default_factory=list)
     """the current one last; the others are over"""
+    bursts: dict[str, Burst] = field(default_factory=dict)
+    """the windows in which they broke, as far as they have been compared"""
 
     @property
     def event(self) -> EventMark | None:
@@ -180,6 +183,7 @@ def count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[Event
         counted.stories = sorted(counted.stories + absorbed.stories)
         counted.publishers.update(absorbed.publishers)
         gave_way += _join_events(counted, absorbed)
+        counted.bursts.clear()
     insort(counted.stories, (time, story.id))
     counted.publishers[story.family] += 1
     edition.volume.add(time, edition.lifetimes.horizon)

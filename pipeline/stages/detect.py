@@ -18,7 +18,7 @@ from pipeline.records import Assignment, Detection, EventMark, EventUpdate
 from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window
 from pipeline.stages.evidence import describe
 from pipeline.stages.lifetimes import Dropped
-from pipeline.stages.renewal import renew_features, renew_score
+from pipeline.stages.renewal import burst, renew_features, renew_score
 from pipeline.stages.weights import log_odds
 from pipeline.times import from_micros, to_micros
 
@@ -27,6 +27,9 @@ Window = list[tuple[int, str]]
 
 COMPARED_AT = frozenset(2**step for step in range(30))
 """By how much a window must exceed the threshold to be compared with the active event: a look now and then is enough."""
+
+FEWEST = 2
+"""Stories that have a mean similarity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,17 @@ def _fresh_burst(edition: Edition, counted: Counted, cause: Assignment) -> Windo
 
 def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
     """Whether a burst of the cluster is about another event than all that it had."""
-    new = [edition.rows[story_id].assignment.weights for _, story_id in window]
+    if edition.rule.renew_at >= 1.0 or len(window) < FEWEST:
+        return False
+    new = burst([edition.rows[story_id].assignment.weights for _, story_id in window])
     for event in counted.events:
         broken = _broken_window(edition, counted, event)
-        earlier = [edition.rows[story_id].assignment.weights for _, story_id in broken]
-        if len(earlier) < 2 or len(new) < 2:
+        if len(broken) < FEWEST:
             return False
-        features = renew_features(earlier, new, window[-1][0] - broken[-1][0])
+        if event.event_id not in counted.bursts:
+            vectors = [edition.rows[story_id].assignment.weights for _, story_id in broken]
+            counted.bursts[event.event_id] = burst(vectors)
+        features = renew_features(counted.bursts[event.event_id], new, window[-1][0] - broken[-1][0])
         if edition.watch is not None:
             edition.watch.renew([story_id for _, story_id in broken], [story_id for _, story_id in window], features)
         if renew_score(edition.weights.renew, features) < log_odds(edition.rule.renew_at):

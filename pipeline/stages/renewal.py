@@ -11,6 +11,7 @@ compared with the windows in which the cluster broke before, by what changed in 
 import math
 from collections.abc import Mapping, Sequence
 from operator import mul
+from typing import NamedTuple
 
 from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.scores import affinity, inner_similarity, log_hours
@@ -20,24 +21,45 @@ Vector = Mapping[str, int]
 """A TF-IDF vector in fixed point."""
 
 
-def renew_features(earlier: Sequence[Vector], new: Sequence[Vector], gap: int) -> RenewWeights:
-    """The features of two windows of one cluster, each of at least two stories; `gap` is the time between, in microseconds."""
-    old, young = _mean(earlier), _mean(new)
-    across = sum(weight * old.get(token, 0.0) for token, weight in young.items())
-    old_square, young_square = (sum(weight * weight for weight in mean.values()) for mean in (old, young))
+class Burst(NamedTuple):
+    """The stories of a window, as they are compared."""
+
+    size: int
+    mean: dict[str, float]
+    """the mean of their vectors, each of length one"""
+    square: float
+    """the squared length of the mean"""
+
+
+def burst(vectors: Sequence[Vector]) -> Burst:
+    """The mean of at least two vectors."""
+    sums: dict[str, int] = {}
+    for vector in vectors:
+        for token, weight in vector.items():
+            sums[token] = sums.get(token, 0) + weight
+    mean = {token: total / (UNIT * len(vectors)) for token, total in sums.items()}
+    return Burst(len(vectors), mean, math.fsum(weight * weight for weight in mean.values()))
+
+
+def renew_features(earlier: Burst, new: Burst, gap: int) -> RenewWeights:
+    """The features of two windows of one cluster; `gap` is the time between, in microseconds."""
+    old, young = earlier.mean, new.mean
+    across = math.fsum(weight * old[token] for token, weight in young.items() if token in old)
     within = [
-        max(0.01, inner_similarity(square * size * size * UNIT * UNIT, size))
-        for square, size in ((old_square, len(earlier)), (young_square, len(new)))
+        max(0.01, inner_similarity(part.square * part.size * part.size * UNIT * UNIT, part.size))
+        for part in (earlier, new)
     ]
-    change = sorted([0.0, 0.0, *(young.get(token, 0.0) - old.get(token, 0.0) for token in old | young)])
+    grown = [weight - old.get(token, 0.0) for token, weight in young.items()]
+    lost = [-weight for token, weight in old.items() if token not in young]
+    change = sorted([0.0, 0.0, *grown, *lost])
     return RenewWeights(
         1.0,
-        math.log(across / math.sqrt(old_square * young_square) + 0.01),
+        math.log(across / math.sqrt(earlier.square * new.square) + 0.01),
         affinity(across, *within),
         math.log(within[0]),
         math.log(within[1]),
         log_hours(max(0, gap)),
-        math.log(len(new)),
+        math.log(new.size),
         change[-1],
         change[-2],
         -change[0],
@@ -49,11 +71,3 @@ def renew_features(earlier: Sequence[Vector], new: Sequence[Vector], gap: int) -
 def renew_score(weight: RenewWeights, features: RenewWeights) -> float:
     """Log-odds that the new window is about another event than the earlier one."""
     return math.fsum(map(mul, weight, features))
-
-
-def _mean(vectors: Sequence[Vector]) -> dict[str, float]:
-    sums: dict[str, int] = {}
-    for vector in vectors:
-        for token, weight in vector.items():
-            sums[token] = sums.get(token, 0) + weight
-    return {token: total / (UNIT * len(vectors)) for token, total in sums.items()}

@@ -31,9 +31,14 @@ def weigh(
     `rows` is how many stories are known, `holding` how many of them hold each token.
     """
     documents = background.headlines + rows + 1
-    before = background.holding
-    held = [before.get(token, 0) + holding.get(token, 0) + 1 for token in counts]
-    return [inverse_document_frequency(documents, number) for number in held], [documents / number for number in held]
+    before, now = background.holding.get, holding.get
+    idf: list[float] = []
+    rarity: list[float] = []
+    for token in counts:
+        held = before(token, 0) + now(token, 0) + 1
+        idf.append(inverse_document_frequency(documents, held))
+        rarity.append(documents / held)
+    return idf, rarity
 
 
 @kernel

@@ -34,7 +34,9 @@ def shown_again(record, times):
 
 def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small():
     now = datetime.now(UTC)
-    sample = [record for _, record in fingerprints(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), now)]
+    sample = [
+        record for _, record in fingerprints(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), now)
+    ]
     truth = read_truth(str(SAMPLES / "uci_sample_3days.truth.csv"))
     clusterings, detections = clustering.Edition(background("en")), counting.Edition()
     quality, sizes = [], []

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.records import Detection, decode, encode
 from pipeline.similarity.tfidf import unit_vector
+from pipeline.stages import renewal
 from pipeline.stages.counting import DetectRule, Edition, restore
 from pipeline.stages.detect import detect
 from pipeline.stages.renewal import renew_features, renew_score
@@ -36,15 +37,15 @@ def run(edition, rows):
 
 @given(windows, windows, st.integers(0, 100 * HOUR))
 def test_features_are_finite_and_do_not_depend_on_order(earlier, new, gap):
-    features = renew_features(earlier, new, gap)
+    features = renew_features(renewal.burst(earlier), renewal.burst(new), gap)
     assert all(map(math.isfinite, features))
-    again = renew_features(earlier[::-1], new[::-1], gap)
+    again = renew_features(renewal.burst(earlier[::-1]), renewal.burst(new[::-1]), gap)
     assert all(math.isclose(one, other, abs_tol=1e-9) for one, other in zip(features, again, strict=True))
 
 
 def test_the_same_words_are_the_same_event_and_others_are_another():
-    tour = [vector(f"miley cyrus bangerz tour show {n % 3}") for n in range(16)]
-    ill = [vector(f"miley cyrus hospitalized allergic reaction {n % 3}") for n in range(16)]
+    tour = renewal.burst([vector(f"miley cyrus bangerz tour show {n % 3}") for n in range(16)])
+    ill = renewal.burst([vector(f"miley cyrus hospitalized allergic reaction {n % 3}") for n in range(16)])
     weights = shipped().renew
     assert renew_score(weights, renew_features(tour, tour, 5 * HOUR)) < 0
     assert renew_score(weights, renew_features(tour, ill, 5 * HOUR)) > 0
@@ -102,4 +103,5 @@ def test_certainty_renews_nothing():
 
 
 def test_weights_have_a_name_for_every_feature():
-    assert len(RenewWeights._fields) == len(renew_features([vector("a"), vector("b")], [vector("a"), vector("b")], 0))
+    window = renewal.burst([vector("a"), vector("b")])
+    assert len(RenewWeights._fields) == len(renew_features(window, window, 0))
