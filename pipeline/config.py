@@ -53,6 +53,11 @@ class Settings(BaseSettings):
     metrics_port: Annotated[int, Field(description="Port of the worker's Prometheus metrics; 0: none.", ge=0)] = 0
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
 
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return value or None
+
     @model_validator(mode="after")
     def _fits_signature(self) -> Self:
         if self.bands * self.rows > ROWS:

@@ -65,17 +65,17 @@ def _print(results: Sequence[Evaluation]) -> None:
 def _figures(result: Evaluation) -> dict[str, str]:
     events = result.events
     return {
-        "clusters: B-cubed P/R/F1": _three(result.bcubed),
-        "clusters: pairs P/R/F1": _three(result.pairwise),
-        "clusters: ARI, NMI": f"{result.ari:.3f}, {result.nmi:.3f}",
-        "alerts: P/R/F1": f"{events.precision:.3f}/{events.recall:.3f}/{events.f1:.3f}",
+        "B-cubed P/R/F1": _three(result.bcubed),
+        "pairs P/R/F1": _three(result.pairwise),
+        "ARI, NMI": f"{result.ari:.3f}, {result.nmi:.3f}",
+        "alerts P/R/F1": f"{events.precision:.3f}/{events.recall:.3f}/{events.f1:.3f}",
         "breaking events": str(events.breaking),
         "alerts": str(events.alerts),
-        "- true": str(events.true),
-        "- for an event told before": str(events.duplicates),
-        "- false": str(events.false),
-        "median delay, s": "" if events.median_delay_seconds is None else str(events.median_delay_seconds),
-        "microseconds a story": str(result.microseconds_per_story),
+        "true alerts": str(events.true),
+        "second alerts": str(events.duplicates),
+        "false alerts": str(events.false),
+        "median delay s": "" if events.median_delay_seconds is None else str(events.median_delay_seconds),
+        "us a story": str(result.microseconds_per_story),
     }
 
 

@@ -113,7 +113,7 @@ def test_evaluate_prints_its_figures_as_json(few_stories):
         figures["events"]
     )
     assert (figures["profile"], figures["stories"]) == ("newsburst", 300)
-    assert "clusters: B-cubed" in run("evaluate", str(few_stories), "--truth", truth).output
+    assert "B-cubed P/R/F1" in run("evaluate", str(few_stories), "--truth", truth).output
 
 
 def test_evaluate_compares_all_profiles(few_stories):
