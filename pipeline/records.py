@@ -76,7 +76,7 @@ class Fingerprint(Record, frozen=True, kw_only=True):
     ] = None
 
 
-class Similar(Record, frozen=True, kw_only=True):
+class Similar(Record, frozen=True, kw_only=False, gc=False):
     """A story found similar to another."""
 
     story_id: Id
@@ -122,7 +122,7 @@ class Rule(Record, frozen=True, kw_only=True):
     min_publishers: int
 
 
-class EventStory(Record, frozen=True, kw_only=True):
+class EventStory(Record, frozen=True, kw_only=True, gc=False):
     """A story as evidence of an event."""
 
     id: Id

@@ -3,6 +3,7 @@
 Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compared.
 """
 
+import math
 import zlib
 from collections.abc import Iterable
 
@@ -52,6 +53,8 @@ class Items:
         self, candidates: tuple[Numbers, Numbers], ids: Ids, least_shared: int, least: float, most: int
     ) -> list[tuple[float, int]]:
         """The `most` candidates that are most similar to a token set, best first, then the earliest: (similarity, number).
+
+        Similarities are rounded to four places.
 
         `candidates` are ascending numbers and how many bands each shares; those that share fewer than `least_shared` and
         those below `least` similarity are left out.
@@ -109,4 +112,6 @@ def _rank(
             best[after] = best[after - 1]
         scores[place] = score
         best[place] = numbers[index]
+    for place in range(count):
+        scores[place] = math.floor(scores[place] * 10_000 + 0.5) / 10_000
     return count

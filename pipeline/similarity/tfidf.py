@@ -5,15 +5,16 @@ built anew from its members equals the one that grew with them, to the last bit.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 UNIT = 65_536
 """The fixed-point length of a vector of length one."""
 
 
-def inverse_document_frequency(documents: int, holding: int) -> float:
-    """How much a token tells that `holding` of `documents` documents hold: `ln((documents + 2) / (holding + 1/2))`."""
-    return math.log((documents + 2) / (holding + 0.5))
+def inverse_document_frequencies(documents: int, holding: Iterable[int]) -> list[float]:
+    """How much each token tells that so many of `documents` hold: `ln((documents + 2) / (holding + 1/2))`."""
+    log, scale = math.log, documents + 2
+    return [log(scale / (held + 0.5)) for held in holding]
 
 
 def unit_vector(raw: Mapping[str, float]) -> dict[str, int]:

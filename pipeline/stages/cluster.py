@@ -29,7 +29,7 @@ from pipeline.stages.choice import Choice
 from pipeline.stages.clustering import Cluster, ClusterRule, Edition, Sketch, advance, apply, body_keys, story_keys
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.scores import Extent, consider, joined, merge_features, merge_score, weigh
-from pipeline.stages.weights import JoinWeights, log_odds, probability
+from pipeline.stages.weights import JoinWeights, probability
 from pipeline.times import from_micros, to_micros
 
 NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -113,7 +113,10 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> tuple[A
 
 def _vector(edition: Edition, counts: Mapping[str, int], idf: list[float], lead: list[str]) -> dict[str, int]:
     """The TF-IDF vector of a story: the words of its headline, and with less weight those its body begins with."""
-    raw = {token: damped(count) * worth for (token, count), worth in zip(counts.items(), idf, strict=True)}
+    raw = dict(zip(counts, idf, strict=True))
+    for token, count in counts.items():
+        if count > 1:
+            raw[token] *= damped(count)
     if lead:
         others = Counter(token for token in lead if token not in raw)
         worths, _ = weigh(edition.background, edition.holding, len(edition.rows), others)
@@ -142,8 +145,10 @@ def _rank(
     ids = sketch.ids[: sketch.held]
     best = matchable.items.rank(candidates, ids, rule.similar_bands, rule.similar_at, rule.similar_kept)
     ranked = [(score, matchable.rows[number]) for score, number in best]
-    similar = [Similar(story_id=row.story.id, score=round(score, 4)) for score, row in ranked]
+    similar = [Similar(row.story.id, score) for score, row in ranked]
     for score, row in ranked:
+        if score < rule.duplicate_least:
+            break
         if is_copy(rule, score, fingerprint, row):
             return similar, row.duplicate_of or row.story.id
     return similar, None
@@ -176,12 +181,12 @@ def _choose(
     rule, weight = edition.rule, edition.weights.merge
     nearest = _nearest(edition, candidates, story, terms, sketch)
     scored = sorted((-score, near.opened, near) for score, near in nearest)
-    if not scored or -scored[0][0] < log_odds(rule.join_at):
+    if not scored or -scored[0][0] < edition.join_from:
         return None, []
     best_score, _, best = scored[0]
     parts, whole = [best], _extent(best)
     for score, _, other in scored[1:]:
-        if -score < log_odds(rule.ask_merge_at):
+        if -score < edition.ask_merge_from:
             break
         across = sum(edition.centroids.dot(part.group, other.group) for part in parts)
         both = sorted((whole, _extent(other)), key=lambda extent: -extent.size)
@@ -189,7 +194,7 @@ def _choose(
         if edition.watch is not None:
             edition.watch.merge([member for part in parts for member in part.members], other.members, features)
         fits = whole.size + other.size < rule.largest
-        if fits and merge_score(weight, features) >= log_odds(rule.merge_at):
+        if fits and merge_score(weight, features) >= edition.merge_from:
             parts.append(other)
             whole = joined(whole, _extent(other), across)
     survivor = min(parts, key=lambda part: (part.first, part.id))

@@ -20,7 +20,7 @@ from pipeline.similarity.items import Ids, Items, token_ids
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.scores import Facts
 from pipeline.stages.watch import Watch
-from pipeline.stages.weights import Weights, shipped
+from pipeline.stages.weights import Weights, log_odds, shipped
 from pipeline.times import DAY, HOUR, to_micros
 
 
@@ -56,7 +56,9 @@ class ClusterRule:
     duplicate_bits_at: float = 0.6
     """... with at least this Jaccard similarity: both sketches agree"""
     duplicate_beginning: int = 5
-    """or when one's tokens, at least so many, are the beginning of the other's"""
+    """or when one's tokens, at least so many, are the beginning of the other's ..."""
+    duplicate_least: float = 0.4
+    """... and at least this share of them"""
     similar_bits: int = 7
     """SimHash distance up to which stories are similar, where that is the rule"""
     blocks: tuple[int, ...] = simhash.BLOCKS_4_X_16
@@ -128,6 +130,9 @@ class Edition:
         self.rule = rule or ClusterRule()
         self.weights = weights or shipped()
         self.join_weights = np.array(self.weights.join)
+        self.join_from, self.ask_merge_from, self.merge_from = map(
+            log_odds, (self.rule.join_at, self.rule.ask_merge_at, self.rule.merge_at)
+        )
         self.background = background
         self.rows: dict[str, Assignment] = {}
         self.clusters: dict[str, Cluster] = {}

@@ -101,16 +101,19 @@ class Edition:
 
     def ended(self) -> list[Counted]:
         """The clusters whose event is active though its window has emptied; each is returned once."""
-        if not self._ends or self._ends[0][0] >= self.lifetimes.stream_time:
+        now = self.lifetimes.stream_time
+        if not self._ends or self._ends[0][0] >= now:
             return []
         found: dict[str, Counted] = {}
-        while self._ends and self._ends[0][0] < self.lifetimes.stream_time:
+        while self._ends and self._ends[0][0] < now:
             _, cluster_id = heappop(self._ends)
             of = self.counted.get(cluster_id)
             if of is None or of.event is None or not of.event.active:
                 continue
-            if of.last + self.rule.window < self.lifetimes.stream_time:
+            if of.last + self.rule.window < now:
                 found[cluster_id] = of
+            else:  # stories have come since
+                self.expect_end(of)
         return sorted(found.values(), key=lambda of: (of.last, of.id))
 
 
@@ -189,8 +192,8 @@ def count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[Event
     edition.volume.add(time, edition.lifetimes.horizon)
     edition.lifetimes.touch(counted.id)
     edition.position = max(edition.position, assignment.position)
-    if counted.event is not None and counted.event.active:
-        edition.expect_end(counted)
+    if assignment.merged and counted.event is not None and counted.event.active:
+        edition.expect_end(counted)  # it may have been expected of a cluster that is no more
     return counted, gave_way
 
 

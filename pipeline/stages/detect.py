@@ -60,8 +60,9 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     updates += brought
     if brought:  # a late story can start or reopen what stream time has left behind
         updates += _end_events(edition, assignment)
-    row = edition.rows[story.id] = Detection(assignment=assignment, updates=updates, marks=list(counted.events))
-    return Outcome(row, dropped)
+    if updates or counted.events:
+        edition.rows[story.id] = Detection(assignment=assignment, updates=updates, marks=list(counted.events))
+    return Outcome(edition.rows[story.id], dropped)
 
 
 def _updates(edition: Edition, counted: Counted, cause: Assignment) -> list[EventUpdate]:

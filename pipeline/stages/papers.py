@@ -24,7 +24,7 @@ def newshound(edition: Edition, candidates: tuple[Numbers, Numbers], sketch: Ske
     if not linked:
         return Choice(None, [], [], None)
     survivor = min(linked, key=lambda cluster_id: (edition.clusters[cluster_id].first, cluster_id))
-    similar = [Similar(story_id=row.story.id, score=round(score, 4)) for score, row in ranked[: rule.similar_kept]]
+    similar = [Similar(row.story.id, round(score, 4)) for score, row in ranked[: rule.similar_kept]]
     copies = [row.duplicate_of or row.story.id for score, row in ranked if score == 1.0]
     return Choice(survivor, sorted(linked - {survivor}), similar, copies[0] if copies else None)
 
@@ -51,6 +51,6 @@ def hu_you(edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: i
         bits = simhash.distance(fingerprint, simhash.from_hex(edition.rows[cluster.members[0]].simhash))
         if bits <= rule.similar_bits:
             leaders.append((bits, cluster.opened, cluster_id))
-    similar = [Similar(story_id=row.story.id, score=1 - bits / simhash.BITS) for bits, _, row in rows[:10]]
+    similar = [Similar(row.story.id, 1 - bits / simhash.BITS) for bits, _, row in rows[:10]]
     copies = [row.duplicate_of or row.story.id for bits, _, row in rows if bits <= rule.duplicate_bits]
     return Choice(min(leaders)[2] if leaders else None, [], similar, copies[0] if copies else None)

@@ -12,7 +12,7 @@ from pipeline.languages.background import Background
 from pipeline.similarity.centroids import EMPTY, HELD, KEY, SUM, Entries, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
-from pipeline.similarity.tfidf import UNIT, inverse_document_frequency
+from pipeline.similarity.tfidf import UNIT, inverse_document_frequencies
 from pipeline.stages.weights import MergeWeights
 from pipeline.times import HOUR
 
@@ -32,13 +32,8 @@ def weigh(
     """
     documents = background.headlines + rows + 1
     before, now = background.holding.get, holding.get
-    idf: list[float] = []
-    rarity: list[float] = []
-    for token in counts:
-        held = before(token, 0) + now(token, 0) + 1
-        idf.append(inverse_document_frequency(documents, held))
-        rarity.append(documents / held)
-    return idf, rarity
+    held = [before(token, 0) + now(token, 0) + 1 for token in counts]
+    return inverse_document_frequencies(documents, held), [documents / number for number in held]
 
 
 @kernel
