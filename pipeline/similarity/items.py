@@ -27,7 +27,7 @@ class Items:
     """The items from the oldest that counts on, in a ring of slots."""
 
     def __init__(self) -> None:
-        self._tokens = np.zeros((SMALLEST, WIDTH), np.int64)
+        self._tokens = np.zeros((SMALLEST, WIDTH), np.uint32)
         self._sizes = np.zeros(SMALLEST, np.int64)
         self._groups = np.zeros(SMALLEST, np.int64)
 
@@ -69,14 +69,14 @@ class Items:
         slots = 2 * len(self._sizes)
         for name in ("_tokens", "_sizes", "_groups"):
             old = getattr(self, name)
-            new = np.zeros((slots, *old.shape[1:]), np.int64)
+            new = np.zeros((slots, *old.shape[1:]), old.dtype)
             new[kept % slots] = old[kept % len(old)]
             setattr(self, name, new)
 
 
 @kernel
 def _rank(
-    tokens: NDArray[np.int64],
+    tokens: NDArray[np.uint32],
     sizes: NDArray[np.int64],
     numbers: Numbers,
     shared: Numbers,
@@ -95,7 +95,7 @@ def _rank(
         common = 0
         for token in range(sizes[slot]):
             for own in range(len(ids)):
-                if tokens[slot, token] == ids[own]:
+                if int(tokens[slot, token]) == ids[own]:
                     common += 1
                     break
         score = common / (len(ids) + sizes[slot] - common)

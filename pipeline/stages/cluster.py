@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import records
-from pipeline.records import Assignment, Fingerprint, NormalisedStory, Similar
+from pipeline.records import Assignment, Fingerprint, Similar
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import Numbers
 from pipeline.similarity.tfidf import damped, unit_vector
@@ -55,20 +55,21 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     """
     story = fingerprint.story
     row = edition.rows.get(story.id)
+    time = to_micros(story.crawled_at)
     if position <= edition.position:
-        return (
-            None if row is None or row.position != position else Outcome(row, _changed(edition, row), Dropped([], []))
-        )
+        if row is None or row.position != position:
+            return None
+        return Outcome(row, _changed(edition, row, time), Dropped([], []))
     if row is not None:
         return None
-    dropped = advance(edition, to_micros(story.crawled_at))
-    assignment, sketch = decide(edition, fingerprint, position)
-    apply(edition, assignment, sketch)
-    return Outcome(assignment, _changed(edition, assignment), dropped)
+    dropped = advance(edition, time)
+    assignment, sketch = decide(edition, fingerprint, position, time)
+    apply(edition, assignment, sketch, time)
+    return Outcome(assignment, _changed(edition, assignment, time), dropped)
 
 
-def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> tuple[Assignment, Sketch]:
-    """The cluster that a story belongs to, as the edition stands. Changes nothing."""
+def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int) -> tuple[Assignment, Sketch]:
+    """The cluster that a story of `time` belongs to, as the edition stands. Changes nothing."""
     story = fingerprint.story
     counts = dict[str, int]()
     for token in story.tokens:
@@ -94,7 +95,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> tuple[A
             choice = Choice(cluster_id, [], similar, body.duplicate_of or body.story.id)
         else:
             terms = np.array([idf, rarity, [token in story.marked for token in counts]])
-            chosen, merged = _choose(edition, candidates[0], story, terms, sketch)
+            chosen, merged = _choose(edition, candidates[0], story.id, time, terms, sketch)
             choice = Choice(chosen, merged, similar, duplicate_of)
     assignment = Assignment(
         story=story,
@@ -105,7 +106,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int) -> tuple[A
         weights=weights,
         similar=choice.similar,
         duplicate_of=choice.duplicate_of,
-        late=to_micros(story.crawled_at) < edition.lifetimes.horizon,
+        late=time < edition.lifetimes.horizon,
         body_signature=fingerprint.body_signature,
     )
     return assignment, sketch
@@ -173,13 +174,13 @@ def is_copy(rule: ClusterRule, jaccard: float, fingerprint: Fingerprint, earlier
 
 
 def _choose(
-    edition: Edition, candidates: Numbers, story: NormalisedStory, terms: NDArray[np.float64], sketch: Sketch
+    edition: Edition, candidates: Numbers, story_id: str, time: int, terms: NDArray[np.float64], sketch: Sketch
 ) -> tuple[str | None, list[str]]:
     """The cluster to join, None for a new one, and the clusters to merge into it."""
     if not len(candidates):
         return None, []
     rule, weight = edition.rule, edition.weights.merge
-    nearest = _nearest(edition, candidates, story, terms, sketch)
+    nearest = _nearest(edition, candidates, story_id, time, terms, sketch)
     scored = sorted((-score, near.opened, near) for score, near in nearest)
     if not scored or -scored[0][0] < edition.join_from:
         return None, []
@@ -202,7 +203,7 @@ def _choose(
 
 
 def _nearest(
-    edition: Edition, candidates: Numbers, story: NormalisedStory, terms: NDArray[np.float64], sketch: Sketch
+    edition: Edition, candidates: Numbers, story_id: str, time: int, terms: NDArray[np.float64], sketch: Sketch
 ) -> list[tuple[float, Cluster]]:
     """The few clusters of the candidates that are nearest to the story, each with its join score."""
     rule = edition.rule
@@ -214,7 +215,7 @@ def _nearest(
         sketch.ids,
         sketch.weights,
         terms,
-        to_micros(story.crawled_at),
+        time,
         rule.longest_life,
         rule.largest,
         rule.decay,
@@ -226,7 +227,7 @@ def _nearest(
     clusters = [edition.in_group[group] for group in best[:count].tolist()]
     if edition.watch is not None:
         for cluster, found in zip(clusters, features[:, :JOIN_FEATURES].tolist(), strict=False):
-            edition.watch.join(story.id, cluster.members, found)
+            edition.watch.join(story_id, cluster.members, found)
     return list(zip(features[:count, JOIN_FEATURES].tolist(), clusters, strict=True))
 
 
@@ -239,8 +240,8 @@ def _new_id(story_id: str) -> str:
     return "c" + blake2b(story_id.encode(), digest_size=8).hexdigest()
 
 
-def _changed(edition: Edition, row: Assignment) -> list[records.Cluster]:
-    """The state of each cluster that the row touched, merged ones first."""
+def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Cluster]:
+    """The state of each cluster that the row of a story of `time` touched, merged ones first."""
     story = row.story
     states = [
         records.Cluster(
@@ -264,7 +265,7 @@ def _changed(edition: Edition, row: Assignment) -> list[records.Cluster]:
             publishers=len(now.publishers),
             headline=first.title,
             first_seen=first.crawled_at,
-            last_seen=from_micros(now.last),
+            last_seen=story.crawled_at if time == now.last else from_micros(now.last),
         )
     )
     return states

@@ -205,11 +205,12 @@ def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
     for row in sorted(rows, key=lambda row: row.position):
-        edition.lifetimes.advance(to_micros(row.story.crawled_at))
+        time = to_micros(row.story.crawled_at)
+        edition.lifetimes.advance(time)
         words = headline(row)
         signature = minhash.signature(words)
         keys = story_keys(edition.rule, signature, row.simhash)
-        apply(edition, row, Sketch(row.weights, len(words), keys, signature))
+        apply(edition, row, Sketch(row.weights, len(words), keys, signature), time)
 
 
 def advance(edition: Edition, time: int) -> Dropped:
@@ -241,10 +242,9 @@ def _take(edition: Edition, members: list[str]) -> Iterator[Assignment]:
         yield row
 
 
-def apply(edition: Edition, row: Assignment, sketch: Sketch) -> None:
-    """Take a decided story into the state."""
+def apply(edition: Edition, row: Assignment, sketch: Sketch, time: int) -> None:
+    """Take a decided story of `time` into the state."""
     story = row.story
-    time = to_micros(story.crawled_at)
     lifetimes = edition.lifetimes
     joined = edition.clusters.get(row.cluster_id)
     if joined is None:

@@ -102,17 +102,17 @@ def _breaking(edition: Edition, counted: Counted, cause: Assignment) -> Window |
 
 
 def _fresh_burst(edition: Edition, counted: Counted, cause: Assignment) -> Window | None:
-    """The stories of the window up to the new one in which no event broke, if they break by themselves."""
+    """The stories of the window up to the new one that are later than the one in which the event broke, if they break."""
     rule = edition.rule
     time = to_micros(cause.story.crawled_at)
-    low = bisect_left(counted.stories, (time - rule.window, ""))
+    since = max(time - rule.window, to_micros(counted.events[-1].window_end) + 1)
+    low = bisect_left(counted.stories, (since, ""))
     high = bisect_right(counted.stories, (time, cause.story.id))
     if high - low - rule.threshold not in COMPARED_AT:
         return None
-    broken = {story_id for event in counted.events for _, story_id in _broken_window(edition, counted, event)}
-    fresh = [story for story in counted.stories[low:high] if story[1] not in broken]
+    fresh = counted.stories[low:high]
     publishers = {_publisher(edition, story_id) for _, story_id in fresh}
-    return fresh if len(fresh) > rule.threshold and len(publishers) >= rule.min_publishers else None
+    return fresh if len(publishers) >= rule.min_publishers else None
 
 
 def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:

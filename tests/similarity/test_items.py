@@ -16,7 +16,11 @@ def test_the_most_similar_come_first_and_of_equal_ones_the_earliest(items, wante
         table.put(number, token_ids(sorted(item)), number % 3, 0)
     numbers, shared = np.arange(len(items)), np.arange(len(items)) % 4
     ranked = table.rank((numbers, shared), token_ids(sorted(wanted)), 2, 0.25, most)
-    scores = [(round(len(item & wanted) / len(item | wanted), 4), number) for number, item in enumerate(items) if number % 4 >= 2]
+    scores = [
+        (round(len(item & wanted) / len(item | wanted), 4), number)
+        for number, item in enumerate(items)
+        if number % 4 >= 2
+    ]
     assert ranked == sorted((pair for pair in scores if pair[0] >= 0.25), key=lambda pair: (-pair[0], pair[1]))[:most]
 
 
