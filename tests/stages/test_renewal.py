@@ -77,7 +77,7 @@ def test_an_event_that_is_still_active_gives_way_to_another():
     edition = Edition(RULE)
     rows = [
         *burst("miley cyrus bangerz tour show", 0, 0),
-        *burst("miley cyrus hospitalized allergic reaction", 20, 30, count=60),
+        *burst("miley cyrus hospitalized allergic reaction", 20, 30, count=100),
     ]
     updates = run(edition, rows)
     states = [(update.event_id, update.state) for update in updates]
