@@ -9,9 +9,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.similarity.minhash import ROWS
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
 from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
 from pipeline.times import HOUR
 

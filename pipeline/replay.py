@@ -11,11 +11,10 @@ from pipeline.languages.background import background
 from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story
 from pipeline.stages import clustering, counting
 from pipeline.stages.cluster import cluster
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
 from pipeline.stages.detect import detect
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights
 

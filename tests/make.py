@@ -1,10 +1,18 @@
 """Records for tests, with only what matters to the test spelled out."""
 
+import math
 from datetime import UTC, datetime, timedelta
 
 from pipeline.records import Assignment, Fingerprint, NormalisedStory
-from pipeline.similarity.tfidf import unit_vector
+from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.fingerprint import fingerprint
+
+
+def unit_vector(raw):
+    """These weights scaled to length UNIT and rounded; none is less than 1."""
+    length = math.hypot(*raw.values())
+    return {token: max(1, int(UNIT * weight / length + 0.5)) for token, weight in raw.items()}
+
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pipeline.records import EventUpdate
 from pipeline.replay import Step
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import DetectRule
 from pipeline.times import to_micros
 
 

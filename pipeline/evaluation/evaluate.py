@@ -17,8 +17,7 @@ from pipeline.evaluation.metrics import Scores, adjusted_rand, bcubed, mutual_in
 from pipeline.evaluation.misses import Miss, misses
 from pipeline.records import Fingerprint, InvalidRecord
 from pipeline.replay import Step, replay
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import Weights
 from pipeline.times import SECOND, to_micros
 

@@ -20,8 +20,7 @@ from pipeline.evaluation.evaluate import final_clusters
 from pipeline.evaluation.metrics import bcubed, scores
 from pipeline.records import Fingerprint, InvalidRecord
 from pipeline.replay import replay
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import JoinWeights, MergeWeights, RenewWeights, Weights
 
 ROUNDS = 5

@@ -7,7 +7,7 @@ import msgspec
 
 from pipeline.evaluation.alerts import Judged
 from pipeline.replay import Step
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import DetectRule
 from pipeline.times import to_micros
 
 HEADLINES = 3

@@ -23,8 +23,7 @@ from pipeline.replay import replay
 from pipeline.similarity import minhash
 from pipeline.similarity.buckets import BucketTables, band_keys
 from pipeline.similarity.curve import candidate_probability
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import Weights
 
 CHOICES = tuple((minhash.ROWS // rows, rows) for rows in (1, 2, 3, 4, 5, 6, 8))

@@ -67,23 +67,28 @@ class BucketTables:
         self._allocate(bands, SMALLEST)
 
     def _allocate(self, bands: int, slots: int) -> None:
-        self._head = np.full((bands, slots), -1, np.int32)
+        self.head = np.full((bands, slots), -1, np.int32)
         """slot of the newest item of each chain"""
-        self._node = np.zeros((slots, bands, 2), np.uint32)
+        self.node = np.zeros((slots, bands, 2), np.uint32)
         """key, and how many numbers back the next item of the chain is"""
+
+    def next_number(self) -> int:
+        """The number of the next item, with a slot for it; whoever takes it calls the kernel `insert` with it."""
+        if self.next - self.oldest == len(self.node):
+            self._grow()
+        self.next += 1
+        return self.next - 1
 
     def insert(self, keys: Keys) -> int:
         """Put the next item into its bucket of every band; returns its number."""
-        if self.next - self.oldest == len(self._node):
-            self._grow()
-        number, self.next = self.next, self.next + 1
-        _insert(self._head, self._node, keys, number)
+        number = self.next_number()
+        insert(self.head, self.node, keys, number)
         return number
 
     def query(self, keys: Keys) -> tuple[Numbers, Numbers]:
         """The numbers of the items that share a bucket with these keys, ascending, and how many bands each shares."""
         found, shared = np.empty(self._most, np.int64), np.empty(self._most, np.int64)
-        count = _query(self._head, self._node, keys, self.oldest, self.next, self._capacity, found, shared)
+        count = query(self.head, self.node, keys, self.oldest, self.next, self._capacity, found, shared)
         return found[:count], shared[:count]
 
     def forget(self, before: int) -> None:
@@ -91,14 +96,15 @@ class BucketTables:
         self.oldest = max(self.oldest, min(before, self.next))
 
     def _grow(self) -> None:
-        old, slots = self._node, len(self._node)
+        old, slots = self.node, len(self.node)
         self._allocate(old.shape[1], 2 * slots)
         for number in range(self.oldest, self.next):
-            _insert(self._head, self._node, old[number % slots, :, 0].astype(np.int64), number)
+            insert(self.head, self.node, old[number % slots, :, 0].astype(np.int64), number)
 
 
 @kernel
-def _insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number: int) -> None:
+def insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number: int) -> None:
+    """Put an item into the buckets of these keys."""
     bands, slots = head.shape
     slot = number % slots
     for band in range(bands):
@@ -111,7 +117,7 @@ def _insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, numbe
 
 
 @kernel
-def _query(
+def query(
     head: NDArray[np.int32],
     node: NDArray[np.uint32],
     keys: Keys,
@@ -121,6 +127,7 @@ def _query(
     found: Numbers,
     shared: Numbers,
 ) -> int:
+    """Fill `found` and `shared` as `BucketTables.query` returns them; returns how many it found."""
     bands, slots = head.shape
     at = np.empty(bands, np.int64)
     taken = np.zeros(bands, np.int64)

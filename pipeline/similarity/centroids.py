@@ -1,8 +1,9 @@
 """Centroids: sums of TF-IDF vectors by group, in one hash table over (group, token), in whole numbers.
 
 An entry holds the sum of a token's weights in a group, and how many of the group's vectors hold it. The entries of a group
-are chained, so that groups can be merged and dropped. Collisions probe the next place; dropped entries are marked, and go when
-the table is built anew. Inner products fit 64 bits while the sizes of two groups, multiplied, stay below 2**31.
+are chained, so that groups can be merged and dropped. Collisions probe the next place; dropped entries are marked, and go with
+those that hold nothing any more when the table is built anew. Inner products fit 64 bits while the sizes of two groups,
+multiplied, stay below 2**31.
 """
 
 import numpy as np
@@ -30,52 +31,61 @@ class Centroids:
         self._free: list[int] = []
         self._groups = 0
         self._used = 0
-        self._heads = np.full(256, -1, np.int64)
+        self.heads = np.full(256, -1, np.int64)
         self.entries = _empty(SMALLEST)
 
     def open(self) -> int:
         """A new, empty group."""
         if self._free:
             return self._free.pop()
-        if self._groups == len(self._heads):
-            self._heads = np.concatenate([self._heads, np.full(self._groups, -1, np.int64)])
+        if self._groups == len(self.heads):
+            self.heads = np.concatenate([self.heads, np.full(self._groups, -1, np.int64)])
         self._groups += 1
         return self._groups - 1
 
     def add(self, group: int, ids: Ids, weights: Weights, held: int) -> int:
         """Add a vector; its first `held` tokens count as held. Returns by how much the sum's squared length grew."""
-        self._make_room(len(ids))
-        new, grown = _add(self.entries, self._heads, group, ids, weights, held)
+        self.make_room(len(ids))
+        new, grown = add(self.entries, self.heads, group, ids, weights, held)
         self._used += new
         return int(grown)
 
+    def count(self, group: int, ids: Ids, by: NDArray[np.int64]) -> None:
+        """Count tokens as held so many more times in a group, without weight."""
+        self.make_room(len(ids))
+        self._used += count_held(self.entries, self.heads, group, ids, by)
+
     def merge(self, into: int, group: int) -> None:
         """Add one group's sums to another's, and drop it."""
-        self._make_room(_count(self.entries, self._heads, group))
-        self._used += _merge(self.entries, self._heads, into, group)
+        self.make_room(_length(self.entries, self.heads, group))
+        self._used += _merge(self.entries, self.heads, into, group)
         self.drop(group)
 
     def drop(self, group: int) -> None:
         """Forget a group."""
-        _drop(self.entries, self._heads, group)
+        _drop(self.entries, self.heads, group)
         self._free.append(group)
 
     def dot(self, left: int, right: int) -> int:
         """The inner product of two sums."""
-        return int(_dot(self.entries, self._heads, left, right))
+        return int(_dot(self.entries, self.heads, left, right))
 
-    def _make_room(self, more: int) -> None:
+    def made(self, new: int) -> None:
+        """A kernel has made so many new entries."""
+        self._used += new
+
+    def make_room(self, more: int) -> None:
         """Build the table anew, with room for more, before it is two thirds full."""
         if 3 * (self._used + more) < 2 * len(self.entries):
             return
         old = self.entries
-        live = int(np.count_nonzero(old[:, KEY] >= 0))
+        live = int(np.count_nonzero((old[:, KEY] >= 0) & (old[:, SUM] + old[:, HELD] > 0)))
         places = len(old)
         while 3 * (live + more) >= places:
             places *= 2
         self.entries = _empty(places)
-        self._heads[:] = -1
-        _rebuild(self.entries, self._heads, old)
+        self.heads[:] = -1
+        _rebuild(self.entries, self.heads, old)
         self._used = live
 
 
@@ -110,9 +120,10 @@ def _put(entries: Entries, heads: NDArray[np.int64], group: int, token: int) -> 
 
 
 @kernel
-def _add(
+def add(
     entries: Entries, heads: NDArray[np.int64], group: int, ids: Ids, weights: Weights, held: int
 ) -> tuple[int, int]:
+    """Add a vector to a group, as `Centroids.add`; returns how many entries are new, and by how much the square grew."""
     new = grown = 0
     for index in range(len(ids)):
         entry, made = _put(entries, heads, group, ids[index])
@@ -147,7 +158,18 @@ def _drop(entries: Entries, heads: NDArray[np.int64], group: int) -> None:
 
 
 @kernel
-def _count(entries: Entries, heads: NDArray[np.int64], group: int) -> int:
+def count_held(entries: Entries, heads: NDArray[np.int64], group: int, ids: Ids, by: NDArray[np.int64]) -> int:
+    """Count tokens as held, as `Centroids.count`; returns how many entries are new."""
+    new = 0
+    for index in range(len(ids)):
+        entry, made = _put(entries, heads, group, ids[index])
+        new += made
+        entries[entry, HELD] += by[index]
+    return new
+
+
+@kernel
+def _length(entries: Entries, heads: NDArray[np.int64], group: int) -> int:
     count = 0
     entry = heads[group]
     while entry >= 0:
@@ -172,7 +194,7 @@ def _dot(entries: Entries, heads: NDArray[np.int64], left: int, right: int) -> i
 def _rebuild(entries: Entries, heads: NDArray[np.int64], old: Entries) -> None:
     for entry in range(len(old)):
         key = old[entry, KEY]
-        if key >= 0:
+        if key >= 0 and old[entry, SUM] + old[entry, HELD] > 0:
             target, _ = _put(entries, heads, key // GROUP, key % GROUP)
             entries[target, SUM] = old[entry, SUM]
             entries[target, HELD] = old[entry, HELD]

@@ -27,27 +27,27 @@ class Items:
     """The items from the oldest that counts on, in a ring of slots."""
 
     def __init__(self) -> None:
-        self._tokens = np.zeros((SMALLEST, WIDTH), np.uint32)
-        self._sizes = np.zeros(SMALLEST, np.int64)
-        self._groups = np.zeros(SMALLEST, np.int64)
+        self.tokens = np.zeros((SMALLEST, WIDTH), np.uint32)
+        self.sizes = np.zeros(SMALLEST, np.int64)
+        self.group = np.zeros(SMALLEST, np.int64)
+
+    def reserve(self, number: int, oldest: int) -> None:
+        """Make sure of a slot for an item; those before `oldest` no longer count."""
+        if number - oldest >= len(self.sizes):
+            self._grow(oldest, number)
 
     def put(self, number: int, ids: Ids, group: int, oldest: int) -> None:
         """Keep an item; those before `oldest` no longer count."""
-        if number - oldest >= len(self._sizes):
-            self._grow(oldest, number)
-        slot = number % len(self._sizes)
-        size = min(len(ids), WIDTH)
-        self._tokens[slot, :size] = ids[:size]
-        self._sizes[slot] = size
-        self._groups[slot] = group
+        self.reserve(number, oldest)
+        put(self.tokens, self.sizes, self.group, number, ids, group)
 
     def move(self, numbers: list[int], group: int) -> None:
         """Put items into another group."""
-        self._groups[np.array(numbers, np.int64) % len(self._sizes)] = group
+        self.group[np.array(numbers, np.int64) % len(self.sizes)] = group
 
     def groups(self, numbers: Numbers) -> NDArray[np.int64]:
         """The groups that items are in, one for each."""
-        return self._groups[numbers % len(self._sizes)]
+        return self.group[numbers % len(self.sizes)]
 
     def rank(
         self, candidates: tuple[Numbers, Numbers], ids: Ids, least_shared: int, least: float, most: int
@@ -61,13 +61,13 @@ class Items:
         """
         scores = np.empty(most, np.float64)
         best = np.empty(most, np.int64)
-        count = _rank(self._tokens, self._sizes, *candidates, ids[:WIDTH], least_shared, least, scores, best)
+        count = rank(self.tokens, self.sizes, *candidates, ids[:WIDTH], least_shared, least, scores, best)
         return list(zip(scores[:count].tolist(), best[:count].tolist(), strict=True))
 
     def _grow(self, oldest: int, number: int) -> None:
         kept = np.arange(oldest, number)
-        slots = 2 * len(self._sizes)
-        for name in ("_tokens", "_sizes", "_groups"):
+        slots = 2 * len(self.sizes)
+        for name in ("tokens", "sizes", "group"):
             old = getattr(self, name)
             new = np.zeros((slots, *old.shape[1:]), old.dtype)
             new[kept % slots] = old[kept % len(old)]
@@ -75,7 +75,25 @@ class Items:
 
 
 @kernel
-def _rank(
+def put(
+    tokens: NDArray[np.uint32],
+    sizes: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    number: int,
+    ids: Ids,
+    group: int,
+) -> None:
+    """Keep an item in its slot."""
+    slot = number % len(sizes)
+    size = min(len(ids), WIDTH)
+    for token in range(size):
+        tokens[slot, token] = ids[token]
+    sizes[slot] = size
+    groups[slot] = group
+
+
+@kernel
+def rank(
     tokens: NDArray[np.uint32],
     sizes: NDArray[np.int64],
     numbers: Numbers,
@@ -86,6 +104,7 @@ def _rank(
     scores: NDArray[np.float64],
     best: Numbers,
 ) -> int:
+    """Fill `scores` and `best` as `Items.rank` returns them; returns how many it found."""
     slots, most = len(sizes), len(best)
     count = 0
     for index in range(len(numbers)):

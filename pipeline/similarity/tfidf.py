@@ -5,36 +5,54 @@ built anew from its members equals the one that grew with them, to the last bit.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.similarity.centroids import EMPTY, HELD, KEY, Entries, place
+from pipeline.similarity.compiled import kernel
+from pipeline.similarity.items import Ids
 
 UNIT = 65_536
 """The fixed-point length of a vector of length one."""
+BACKGROUND, EVERYWHERE = 0, 1
+"""Groups of the centroids that hold word counts only: those of a background, and those of all texts that are kept."""
 
 
-def inverse_document_frequencies(documents: int, holding: Iterable[int]) -> list[float]:
-    """How much each token tells that so many of `documents` hold: `ln((documents + 2) / (holding + 1/2))`."""
-    log, scale = math.log, documents + 2
-    return [log(scale / (held + 0.5)) for held in holding]
+@kernel
+def weigh(
+    entries: Entries,
+    ids: Ids,
+    counts: NDArray[np.int64],
+    held: int,
+    documents: int,
+    lead_weight: float,
+    terms: NDArray[np.float64],
+    weights: NDArray[np.int64],
+) -> None:
+    """The TF-IDF vector of a new text, `(1 + ln count) * ln((documents + 2) / (holding + 1/2))` scaled to length UNIT.
 
-
-def unit_vector(raw: Mapping[str, float]) -> dict[str, int]:
-    """These weights scaled to length UNIT and rounded; none is less than 1. The empty vector stays empty."""
-    length = math.hypot(*raw.values())
-    scale = UNIT / length if length else 0.0
-    return {token: int(weight * scale + 0.5) or 1 for token, weight in raw.items()}
-
-
-def damped(count: int) -> float:
-    """How much a token counts that occurs `count` times in one text: `1 + ln count`."""
-    return 1.0 + math.log(count) if count > 1 else 1.0
-
-
-def dot(left: Mapping[str, int], right: Mapping[str, int]) -> int:
-    """The exact inner product of two fixed-point vectors, in units of 1 / UNIT**2."""
-    if len(left) > len(right):
-        left, right = right, left
-    total = 0
-    for token, weight in left.items():
-        if token in right:
-            total += weight * right[token]
-    return total
+    `ids` are its distinct tokens, of which the first `held` are its headline's; the others weigh `lead_weight` as much.
+    `counts` has two rows: how often each token occurs, and whether it is marked. `documents` and those that hold a token count
+    the text itself. Fills `weights`, none less than 1, and for the tokens of the headline the rows of `terms`: idf, rarity
+    (documents over those that hold it), and whether it is marked.
+    """
+    square = 0.0
+    raw = np.empty(len(ids))
+    for token in range(len(ids)):
+        holding = 1
+        for group in (BACKGROUND, EVERYWHERE):
+            entry = place(entries, group, ids[token])
+            if entries[entry, KEY] != EMPTY:
+                holding += entries[entry, HELD]
+        idf = math.log((documents + 2) / (holding + 0.5))
+        raw[token] = idf * (1.0 + math.log(counts[0, token]))
+        if token < held:
+            terms[0, token] = idf
+            terms[1, token] = documents / holding
+            terms[2, token] = counts[1, token]
+        else:
+            raw[token] *= lead_weight
+        square += raw[token] * raw[token]
+    for token in range(len(ids)):
+        weights[token] = max(1, int(UNIT * raw[token] / math.sqrt(square) + 0.5))

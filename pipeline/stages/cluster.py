@@ -11,24 +11,26 @@ For each story:
    The older cluster's id survives.
 """
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline import records
 from pipeline.records import Assignment, Fingerprint, Similar
 from pipeline.similarity import minhash, simhash
-from pipeline.similarity.buckets import Numbers
-from pipeline.similarity.tfidf import damped, unit_vector
+from pipeline.similarity.items import token_ids
+from pipeline.similarity.tfidf import weigh
 from pipeline.stages import papers
 from pipeline.stages.choice import Choice
-from pipeline.stages.clustering import Cluster, ClusterRule, Edition, Sketch, advance, apply, body_keys, story_keys
+from pipeline.stages.clustering import Cluster, Edition, Sketch, advance, apply
 from pipeline.stages.lifetimes import Dropped
-from pipeline.stages.scores import Extent, consider, joined, merge_features, merge_score, weigh
+from pipeline.stages.match import match
+from pipeline.stages.matchable import body_keys, story_keys
+from pipeline.stages.rules import ClusterRule
+from pipeline.stages.scores import Extent, joined, merge_features, merge_score
 from pipeline.stages.weights import JoinWeights, probability
 from pipeline.times import from_micros, to_micros
 
@@ -70,60 +72,112 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
 
 def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int) -> tuple[Assignment, Sketch]:
     """The cluster that a story of `time` belongs to, as the edition stands. Changes nothing."""
-    story = fingerprint.story
-    counts = dict[str, int]()
-    for token in story.tokens:
-        counts[token] = counts.get(token, 0) + 1
-    idf, rarity = weigh(edition.background, edition.holding, len(edition.rows), counts)
-    weights = _vector(edition, counts, idf, story.lead)
-    print_ = fingerprint.simhash
-    if edition.rule.profile == "hu-you":  # on the TF-IDF vector, which only the edition knows
-        print_ = simhash.to_hex(simhash.fingerprint(weights))
+    story, rule = fingerprint.story, edition.rule
+    counts = _counts(story.tokens)
+    held = len(counts)
+    if story.lead:
+        counts |= _counts(token for token in story.lead if token not in counts)
+    occurring = np.array([[*counts.values()], [token in story.marked for token in counts]], np.int64)
+    ids, weights = token_ids(counts), np.empty(len(counts), np.int64)
     signature = minhash.from_bytes(fingerprint.signature)
-    keys = story_keys(edition.rule, signature, print_)
-    sketch = Sketch(weights, len(counts), keys, signature)
-    candidates = edition.matchable.buckets.query(keys) if counts else NOTHING
-    body = None if fingerprint.body_signature is None else _same_body(edition, fingerprint.body_signature)
-    if edition.rule.profile == "newshound":
-        choice = papers.newshound(edition, candidates, sketch)
-    elif edition.rule.profile == "hu-you":
-        choice = papers.hu_you(edition, candidates, simhash.from_hex(print_))
-    else:
-        similar, duplicate_of = _rank(edition, candidates, fingerprint, sketch)
-        if body is not None:
-            cluster_id = edition.lifetimes.resolve(body.cluster_id)
-            choice = Choice(cluster_id, [], similar, body.duplicate_of or body.story.id)
-        else:
-            terms = np.array([idf, rarity, [token in story.marked for token in counts]])
-            chosen, merged = _choose(edition, candidates[0], story.id, time, terms, sketch)
-            choice = Choice(chosen, merged, similar, duplicate_of)
-    assignment = Assignment(
+    documents = edition.background.headlines + len(edition.rows) + 1
+    if rule.profile != "newsburst":
+        weigh(
+            edition.centroids.entries, ids, occurring, held, documents, rule.lead_weight, np.empty((3, held)), weights
+        )
+        return _by_paper(
+            edition, fingerprint, position, Sketch(ids, weights, held, edition.found.keys, signature), list(counts)
+        )
+    matchable, found = edition.matchable, edition.found
+    similar, near = match(
+        signature,
+        rule.rows,
+        matchable.buckets.head,
+        matchable.buckets.node,
+        matchable.buckets.oldest,
+        matchable.buckets.next,
+        rule.bucket_capacity,
+        matchable.items.tokens,
+        matchable.items.sizes,
+        matchable.items.group,
+        ids,
+        occurring,
+        held,
+        documents,
+        rule.lead_weight,
+        edition.centroids.entries,
+        edition.facts,
+        time,
+        rule.longest_life,
+        rule.largest,
+        rule.decay,
+        rule.least_cosine,
+        edition.join_weights,
+        rule.similar_bands,
+        rule.similar_at,
+        found.keys,
+        weights,
+        found.scores,
+        found.similar,
+        found.near,
+        found.features,
+    )
+    ranked = list(zip(found.scores[:similar].tolist(), found.similar[:similar].tolist(), strict=True))
+    choice = _choice(edition, fingerprint, ranked, near)
+    sketch = Sketch(ids, weights, held, found.keys, signature)
+    return _assignment(edition, fingerprint, position, sketch, list(counts), choice), sketch
+
+
+def _counts(tokens: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for token in tokens:
+        counts[token] = counts.get(token, 0) + 1
+    return counts
+
+
+def _assignment(
+    edition: Edition, fingerprint: Fingerprint, position: int, sketch: Sketch, tokens: list[str], choice: Choice
+) -> Assignment:
+    story = fingerprint.story
+    return Assignment(
         story=story,
-        simhash=print_,
+        simhash=fingerprint.simhash,
         position=position,
         cluster_id=choice.cluster_id or _new_id(story.id),
         merged=choice.merged,
-        weights=weights,
+        weights=dict(zip(tokens, sketch.weights.tolist(), strict=True)),
         similar=choice.similar,
         duplicate_of=choice.duplicate_of,
-        late=time < edition.lifetimes.horizon,
+        late=to_micros(story.crawled_at) < edition.lifetimes.horizon,
         body_signature=fingerprint.body_signature,
     )
-    return assignment, sketch
 
 
-def _vector(edition: Edition, counts: Mapping[str, int], idf: list[float], lead: list[str]) -> dict[str, int]:
-    """The TF-IDF vector of a story: the words of its headline, and with less weight those its body begins with."""
-    raw = dict(zip(counts, idf, strict=True))
-    for token, count in counts.items():
-        if count > 1:
-            raw[token] *= damped(count)
-    if lead:
-        others = Counter(token for token in lead if token not in raw)
-        worths, _ = weigh(edition.background, edition.holding, len(edition.rows), others)
-        for (token, count), worth in zip(others.items(), worths, strict=True):
-            raw[token] = edition.rule.lead_weight * damped(count) * worth
-    return unit_vector(raw)
+def _by_paper(
+    edition: Edition, fingerprint: Fingerprint, position: int, sketch: Sketch, tokens: list[str]
+) -> tuple[Assignment, Sketch]:
+    """The same by the rules of the paper that the profile names."""
+    if edition.rule.profile == "hu-you":  # the fingerprint of the TF-IDF vector, which only the edition knows
+        weights = dict(zip(tokens, sketch.weights.tolist(), strict=True))
+        fingerprint = msgspec.structs.replace(fingerprint, simhash=simhash.to_hex(simhash.fingerprint(weights)))
+    sketch.keys = story_keys(edition.rule, sketch.signature, fingerprint.simhash)
+    candidates = edition.matchable.buckets.query(sketch.keys) if tokens else NOTHING
+    if edition.rule.profile == "hu-you":
+        choice = papers.hu_you(edition, candidates, simhash.from_hex(fingerprint.simhash))
+    else:
+        choice = papers.newshound(edition, candidates, sketch)
+    return _assignment(edition, fingerprint, position, sketch, tokens, choice), sketch
+
+
+def _choice(edition: Edition, fingerprint: Fingerprint, ranked: list[tuple[float, int]], near: int) -> Choice:
+    """What the matches mean: `ranked` similar stories, and the first `near` clusters of `edition.found`."""
+    similar, duplicate_of = _copies(edition, ranked, fingerprint)
+    body = None if fingerprint.body_signature is None else _same_body(edition, fingerprint.body_signature)
+    if body is not None:
+        cluster_id = edition.lifetimes.resolve(body.cluster_id)
+        return Choice(cluster_id, [], similar, body.duplicate_of or body.story.id)
+    chosen, merged = _choose(edition, fingerprint.story.id, near)
+    return Choice(chosen, merged, similar, duplicate_of)
 
 
 def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
@@ -138,14 +192,12 @@ def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
     return found[0][2] if found and -found[0][0] >= rule.body_copy_at else None
 
 
-def _rank(
-    edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: Fingerprint, sketch: Sketch
+def _copies(
+    edition: Edition, best: list[tuple[float, int]], fingerprint: Fingerprint
 ) -> tuple[list[Similar], str | None]:
     """The similar stories, best first, and the first story that this one is a near-duplicate of."""
-    rule, matchable = edition.rule, edition.matchable
-    ids = sketch.ids[: sketch.held]
-    best = matchable.items.rank(candidates, ids, rule.similar_bands, rule.similar_at, rule.similar_kept)
-    ranked = [(score, matchable.rows[number]) for score, number in best]
+    rule, rows = edition.rule, edition.matchable.rows
+    ranked = [(score, rows[number]) for score, number in best]
     similar = [Similar(row.story.id, score) for score, row in ranked]
     for score, row in ranked:
         if score < rule.duplicate_least:
@@ -173,15 +225,15 @@ def is_copy(rule: ClusterRule, jaccard: float, fingerprint: Fingerprint, earlier
     return len(shorter) >= rule.duplicate_beginning and longer[: len(shorter)] == shorter
 
 
-def _choose(
-    edition: Edition, candidates: Numbers, story_id: str, time: int, terms: NDArray[np.float64], sketch: Sketch
-) -> tuple[str | None, list[str]]:
-    """The cluster to join, None for a new one, and the clusters to merge into it."""
-    if not len(candidates):
-        return None, []
-    rule, weight = edition.rule, edition.weights.merge
-    nearest = _nearest(edition, candidates, story_id, time, terms, sketch)
-    scored = sorted((-score, near.opened, near) for score, near in nearest)
+def _choose(edition: Edition, story_id: str, near: int) -> tuple[str | None, list[str]]:
+    """The cluster to join, None for a new one, and the clusters to merge into it; of the first `near` of `edition.found`."""
+    rule, weight, found = edition.rule, edition.weights.merge, edition.found
+    clusters = [edition.in_group[group] for group in found.near[:near].tolist()]
+    if edition.watch is not None:
+        for cluster, features in zip(clusters, found.features[:near, :JOIN_FEATURES].tolist(), strict=True):
+            edition.watch.join(story_id, cluster.members, features)
+    scores = found.features[:near, JOIN_FEATURES].tolist()
+    scored = sorted((-score, cluster.opened, cluster) for score, cluster in zip(scores, clusters, strict=True))
     if not scored or -scored[0][0] < edition.join_from:
         return None, []
     best_score, _, best = scored[0]
@@ -191,44 +243,15 @@ def _choose(
             break
         across = sum(edition.centroids.dot(part.group, other.group) for part in parts)
         both = sorted((whole, _extent(other)), key=lambda extent: -extent.size)
-        features = merge_features(both[0], both[1], across, probability(-best_score), probability(-score))
+        compared = merge_features(both[0], both[1], across, probability(-best_score), probability(-score))
         if edition.watch is not None:
-            edition.watch.merge([member for part in parts for member in part.members], other.members, features)
+            edition.watch.merge([member for part in parts for member in part.members], other.members, compared)
         fits = whole.size + other.size < rule.largest
-        if fits and merge_score(weight, features) >= edition.merge_from:
+        if fits and merge_score(weight, compared) >= edition.merge_from:
             parts.append(other)
             whole = joined(whole, _extent(other), across)
     survivor = min(parts, key=lambda part: (part.first, part.id))
     return survivor.id, [part.id for part in parts if part is not survivor]
-
-
-def _nearest(
-    edition: Edition, candidates: Numbers, story_id: str, time: int, terms: NDArray[np.float64], sketch: Sketch
-) -> list[tuple[float, Cluster]]:
-    """The few clusters of the candidates that are nearest to the story, each with its join score."""
-    rule = edition.rule
-    best, features = np.empty(rule.considered, np.int64), np.empty((rule.considered, JOIN_FEATURES + 1))
-    count = consider(
-        edition.matchable.items.groups(candidates),
-        edition.facts,
-        edition.centroids.entries,
-        sketch.ids,
-        sketch.weights,
-        terms,
-        time,
-        rule.longest_life,
-        rule.largest,
-        rule.decay,
-        rule.least_cosine,
-        edition.join_weights,
-        best,
-        features,
-    )
-    clusters = [edition.in_group[group] for group in best[:count].tolist()]
-    if edition.watch is not None:
-        for cluster, found in zip(clusters, features[:, :JOIN_FEATURES].tolist(), strict=False):
-            edition.watch.join(story_id, cluster.members, found)
-    return list(zip(features[:count, JOIN_FEATURES].tolist(), clusters, strict=True))
 
 
 def _extent(of: Cluster) -> Extent:

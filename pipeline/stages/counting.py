@@ -21,26 +21,11 @@ import msgspec
 from pipeline.records import Assignment, Detection, EventMark
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.renewal import Burst
+from pipeline.stages.rules import DetectRule
 from pipeline.stages.volume import Volume
 from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights, shipped
-from pipeline.times import HOUR, to_micros
-
-
-@dataclass(frozen=True, slots=True)
-class DetectRule:
-    """When a cluster breaks; times in microseconds."""
-
-    threshold: int = 15
-    """more stories than this ..."""
-    window: int = 4 * HOUR
-    """... within this time ..."""
-    min_publishers: int = 10
-    """... from at least this many publishers: one publisher's flood is no event"""
-    renew_at: float = 0.95
-    """probability from which a second burst of a cluster is another event"""
-    look_back: int = 96 * HOUR
-    """how long the stories of a cluster without new ones are kept; as in ClusterRule"""
+from pipeline.times import to_micros
 
 
 @dataclass(slots=True)
@@ -64,6 +49,12 @@ class Counted:
     def last(self) -> int:
         """Time of its last story."""
         return self.stories[-1][0]
+
+    def count_of(self, event: EventMark | None) -> int:
+        """How many stories are the event's."""
+        if event is None or event.since is None:
+            return len(self.stories)
+        return len(self.stories) - bisect_left(self.stories, (to_micros(event.since), ""))
 
     def stories_of(self, event: EventMark | None) -> list[tuple[int, str]]:
         """The stories that are the event's: from its first window on."""

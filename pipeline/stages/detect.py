@@ -80,7 +80,7 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment) -> list[Even
         counted.move(active=False)
         ended = describe(edition, counted, "ended", last_window(edition, counted), cause)
         return [ended, _start(edition, counted, fresh, cause)]
-    if 2 * len(counted.stories_of(event)) >= 3 * event.reported:
+    if 2 * counted.count_of(event) >= 3 * event.reported:
         return [_told(edition, counted, last_window(edition, counted), cause)]
     return []
 
@@ -158,14 +158,14 @@ def _start(edition: Edition, counted: Counted, window: Window, cause: Assignment
         window_end=from_micros(window[-1][0]),
         since=None if first else from_micros(window[0][0]),
     )
-    counted.events.append(msgspec.structs.replace(mark, reported=len(counted.stories_of(mark))))
+    counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
     edition.expect_end(counted)
     return describe(edition, counted, "started", window, cause)
 
 
 def _told(edition: Edition, counted: Counted, window: Window, cause: Assignment) -> EventUpdate:
     """The next update of the current event."""
-    counted.move(active=True, reported=len(counted.stories_of(counted.event)))
+    counted.move(active=True, reported=counted.count_of(counted.event))
     edition.expect_end(counted)
     return describe(edition, counted, "updated", window, cause)
 

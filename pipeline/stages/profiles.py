@@ -12,8 +12,7 @@ The papers' rules know no publishers, and no second event of a cluster.
 from dataclasses import replace
 from typing import Literal, get_args
 
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 
 Profile = Literal["newsburst", "newshound", "hu-you"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)

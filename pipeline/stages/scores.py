@@ -1,18 +1,16 @@
 """The learned scores of clustering: does a story join a cluster, and are two clusters one?"""
 
 import math
-from collections.abc import Mapping
 from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.languages.background import Background
 from pipeline.similarity.centroids import EMPTY, HELD, KEY, SUM, Entries, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
-from pipeline.similarity.tfidf import UNIT, inverse_document_frequencies
+from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.weights import MergeWeights
 from pipeline.times import HOUR
 
@@ -21,19 +19,6 @@ FIRST, LAST, SIZE, SQUARE, OPENED = range(5)
 the sum of vectors, and the position of the story that opened it."""
 
 Facts = NDArray[np.int64]
-
-
-def weigh(
-    background: Background, holding: Mapping[str, int], rows: int, counts: Mapping[str, int]
-) -> tuple[list[float], list[float]]:
-    """For each token of a new story: its idf, and its rarity (documents over those that hold it, the story counted).
-
-    `rows` is how many stories are known, `holding` how many of them hold each token.
-    """
-    documents = background.headlines + rows + 1
-    before, now = background.holding.get, holding.get
-    held = [before(token, 0) + now(token, 0) + 1 for token in counts]
-    return inverse_document_frequencies(documents, held), [documents / number for number in held]
 
 
 @kernel

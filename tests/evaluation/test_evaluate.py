@@ -10,8 +10,7 @@ from pipeline.evaluation.evaluate import evaluate, read_truth
 from pipeline.files import load_stories
 from pipeline.records import InvalidRecord
 from pipeline.replay import fingerprints
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from tests.make import fingerprinted
 
 SAMPLES = Path(__file__).parents[2] / "samples"

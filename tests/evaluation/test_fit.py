@@ -13,8 +13,7 @@ from pipeline.evaluation.fit import LabelledWatch, Stream, fit, logistic
 from pipeline.files import load_stories
 from pipeline.records import InvalidRecord
 from pipeline.replay import fingerprints
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import JoinWeights, MergeWeights, Weights, shipped
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -15,6 +15,7 @@ from pipeline.replay import Step, fingerprints
 from pipeline.stages import clustering, counting
 from pipeline.stages.cluster import cluster
 from pipeline.stages.detect import detect
+from pipeline.stages.rules import DetectRule
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 PERIOD = timedelta(days=5, hours=20)
@@ -53,7 +54,7 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         found = bcubed([clusters[story_id] for story_id in labels if story_id in clusters], [
             label for story_id, label in labels.items() if story_id in clusters
         ])  # fmt: skip
-        judged = judge(steps, labels, counting.DetectRule())
+        judged = judge(steps, labels, DetectRule())
         alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
         told = scores(len(judged.alerts) / alerts, len(judged.alerts) / len(judged.due))
         quality.append((found.f1, told.f1))
@@ -61,7 +62,6 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         sizes.append(
             [
                 len(clusterings.rows),
-                len(clusterings.holding),
                 len(clusterings.centroids.entries),
                 len(clusterings.facts),
                 len(clusterings.lifetimes.survivor),

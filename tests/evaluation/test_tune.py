@@ -11,8 +11,7 @@ from pipeline.evaluation.picture import PictureError, draw
 from pipeline.evaluation.tune import CHOICES, similarities, tune
 from pipeline.records import InvalidRecord
 from pipeline.similarity import minhash
-from pipeline.stages.clustering import ClusterRule
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import shipped
 from tests.make import fingerprinted
 

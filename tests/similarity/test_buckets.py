@@ -57,7 +57,7 @@ def test_the_kernels_find_the_same_uncompiled(monkeypatch):
     for signature in signatures:
         own = band_keys(signature, 60, 2)
         expected.append((found(compiled, own), compiled.insert(own)))
-    for name in ("_insert", "_query", "band_keys"):
+    for name in ("insert", "query", "band_keys"):
         monkeypatch.setattr(buckets, name, getattr(getattr(buckets, name), "py_func", getattr(buckets, name)))
     for signature, answer in zip(signatures, expected, strict=True):
         own = buckets.band_keys(signature, 60, 2)

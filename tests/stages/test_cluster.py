@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from pipeline.languages.background import Background, background
 from pipeline.languages.words import tokenise
 from pipeline.records import Assignment, decode, encode
-from pipeline.similarity import buckets, centroids, items
+from pipeline.similarity import buckets, centroids, items, tfidf
 from pipeline.similarity.centroids import GROUP, HELD, KEY, SUM
 from pipeline.similarity.items import token_ids
+from pipeline.similarity.tfidf import EVERYWHERE
 from pipeline.stages import cluster as cluster_stage
-from pipeline.stages import scores
+from pipeline.stages import clustering, match, scores
 from pipeline.stages.cluster import cluster
-from pipeline.stages.clustering import ClusterRule, Edition, advance, restore
+from pipeline.stages.clustering import Edition, advance, restore
+from pipeline.stages.rules import ClusterRule
 from pipeline.times import HOUR
 from tests.make import fingerprinted
 
@@ -36,11 +38,15 @@ def records(stream):
     return [fingerprinted(f"s{n}", text, 20 * n + shift) for n, (text, shift) in enumerate(stream)]
 
 
-def sums(edition, cluster):
+def held_by(edition, group):
     """The sum of weights and the number of headlines by token, as the centroids hold them."""
     entries = edition.centroids.entries
-    own = entries[(entries[:, KEY] >= 0) & (entries[:, KEY] // GROUP == cluster.group)]
-    return {int(entry[KEY] % GROUP): (int(entry[SUM]), int(entry[HELD])) for entry in own}
+    own = entries[(entries[:, KEY] >= 0) & (entries[:, KEY] // GROUP == group)]
+    return {int(entry[KEY] % GROUP): (int(entry[SUM]), int(entry[HELD])) for entry in own if entry[SUM] + entry[HELD]}
+
+
+def sums(edition, cluster):
+    return held_by(edition, cluster.group)
 
 
 def picture(edition):
@@ -50,7 +56,8 @@ def picture(edition):
         for key, c in edition.clusters.items()
     }
     resolved = {story_id: edition.lifetimes.resolve(row.cluster_id) for story_id, row in edition.rows.items()}
-    return clusters, resolved, +edition.holding, edition.lifetimes.stream_time, edition.position
+    everywhere = held_by(edition, EVERYWHERE)
+    return clusters, resolved, everywhere, edition.lifetimes.stream_time, edition.position
 
 
 def test_stories_of_one_event_share_a_cluster_and_others_do_not():
@@ -143,8 +150,10 @@ def test_sums_are_those_of_the_members(stream):
         assert edition.facts[state.group].tolist() == [
             state.first[0], state.last, state.size, state.square, state.opened
         ]  # fmt: skip
-    counts = {token: sum(token in row.weights for row in edition.rows.values()) for token in edition.holding}
-    assert +edition.holding == counts
+    words = {token for row in edition.rows.values() for token in row.weights}
+    assert held_by(edition, EVERYWHERE) == {
+        int(token_ids([token])[0]): (0, sum(token in row.weights for row in edition.rows.values())) for token in words
+    }
 
 
 @given(streams, st.integers(0, 40), st.randoms())
@@ -264,7 +273,7 @@ def test_decisions_are_the_same_uncompiled(stream):
     stories = records(stream)
     compiled = [outcome and outcome.assignment for outcome in run(Edition(NOTHING, RULE), stories)]
     with pytest.MonkeyPatch.context() as patch:
-        for module in (buckets, centroids, items, scores, cluster_stage):
+        for module in (buckets, centroids, items, tfidf, scores, match, clustering, cluster_stage):
             for name, value in list(vars(module).items()):
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)

@@ -4,8 +4,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.records import Detection, decode, encode
-from pipeline.stages.counting import DetectRule, Edition, advance, breaking_window, restore
+from pipeline.stages.counting import Edition, advance, breaking_window, restore
 from pipeline.stages.detect import detect
+from pipeline.stages.rules import DetectRule
 from pipeline.times import HOUR, to_micros
 from tests.make import assignment
 

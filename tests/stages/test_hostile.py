@@ -3,9 +3,11 @@
 import pytest
 
 from pipeline.languages.background import Background
+from pipeline.similarity import minhash
 from pipeline.stages import clustering, counting
 from pipeline.stages.cluster import cluster
 from pipeline.stages.detect import detect
+from pipeline.stages.matchable import story_keys
 from tests.make import fingerprinted
 
 
@@ -49,7 +51,7 @@ def test_every_story_in_one_bucket_costs_no_more_than_its_capacity():
     text = "same eight words in every story of today"
     clusterings, _ = run([fingerprinted(f"s{n}", text, n / 50) for n in range(3_000)])
     rule = clusterings.rule
-    keys = clustering.story_keys(rule, clustering.minhash.signature(text.split()), "0" * 16)
+    keys = story_keys(rule, minhash.signature(text.split()), "0" * 16)
     numbers, shared = clusterings.matchable.buckets.query(keys)
     assert len(numbers) == rule.bucket_capacity
     assert set(shared.tolist()) == {rule.bands}

@@ -13,9 +13,9 @@ from pipeline.replay import fingerprints
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.items import token_ids
 from pipeline.stages.cluster import cluster
-from pipeline.stages.clustering import ClusterRule, Edition
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.clustering import Edition
 from pipeline.stages.profiles import PROFILES, cluster_rule, detect_rule, stems
+from pipeline.stages.rules import ClusterRule, DetectRule
 from tests.make import fingerprinted
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.records import Detection, decode, encode
-from pipeline.similarity.tfidf import unit_vector
 from pipeline.stages import renewal
-from pipeline.stages.counting import DetectRule, Edition, restore
+from pipeline.stages.counting import Edition, restore
 from pipeline.stages.detect import detect
 from pipeline.stages.renewal import renew_features, renew_score
+from pipeline.stages.rules import DetectRule
 from pipeline.stages.weights import RenewWeights, shipped
 from pipeline.times import HOUR
-from tests.make import assignment
+from tests.make import assignment, unit_vector
 
 RULE = DetectRule(threshold=15, window=4 * HOUR, min_publishers=2)
 vectors = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.1, 5), min_size=1, max_size=5).map(unit_vector)

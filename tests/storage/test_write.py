@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from pipeline.replay import replay
-from pipeline.stages.counting import DetectRule
+from pipeline.stages.rules import DetectRule
 from pipeline.storage.engine import DatabaseError, create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader

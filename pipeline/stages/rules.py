@@ -1,0 +1,75 @@
+"""The rules of the stages: what decides, and how long things are kept. Times are in microseconds."""
+
+from dataclasses import dataclass
+
+from pipeline.similarity import simhash
+from pipeline.times import DAY, HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRule:
+    """How stories are matched and clusters kept; times in microseconds."""
+
+    profile: str = "newsburst"
+    """which rules decide: see `pipeline.stages.profiles`"""
+    look_back: int = 96 * HOUR
+    """how long a story can be matched, and how long a cluster lives after its last story"""
+    longest_life: int = 14 * DAY
+    """how long after its first story a cluster takes in stories"""
+    largest: int = 30_000
+    """how many stories it takes in: what the sums of its vectors are made for"""
+    bands: int = 60
+    rows: int = 2
+    bucket_capacity: int = 10
+    least_cosine: float = 0.08
+    """below it, with decay, a cluster is not considered"""
+    decay: int = 24 * HOUR
+    """in the choice of clusters to score, cosine falls by e in this time without a story"""
+    considered: int = 4
+    """clusters that get a join score"""
+    join_at: float = 0.5
+    ask_merge_at: float = 0.3
+    """join probability from which another cluster is considered for a merge"""
+    merge_at: float = 0.55
+    duplicate_at: float = 0.8
+    """Jaccard similarity from which a story is a near-duplicate, whatever else"""
+    duplicate_bits: int = 3
+    """SimHash distance up to which it is one ..."""
+    duplicate_bits_at: float = 0.6
+    """... with at least this Jaccard similarity: both sketches agree"""
+    duplicate_beginning: int = 5
+    """or when one's tokens, at least so many, are the beginning of the other's ..."""
+    duplicate_least: float = 0.4
+    """... and at least this share of them"""
+    similar_bits: int = 7
+    """SimHash distance up to which stories are similar, where that is the rule"""
+    blocks: tuple[int, ...] = simhash.BLOCKS_4_X_16
+    """bits of the blocks by which such stories are found"""
+    similar_at: float = 0.25
+    """least Jaccard similarity of a similar story"""
+    similar_bands: int = 2
+    """... and the bands it must share to be looked at"""
+    similar_kept: int = 10
+    lead_weight: float = 0.25
+    """what a word of the body's beginning weighs against one of the headline"""
+    body_bands: int = 24
+    body_rows: int = 5
+    """bands and rows of the bucket tables of bodies: P(candidate) is .06 at Jaccard similarity .3 and .9999 at .8"""
+    body_copy_at: float = 0.7
+    """Jaccard similarity of bodies from which a story is a copy, whatever its headline"""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectRule:
+    """When a cluster breaks; times in microseconds."""
+
+    threshold: int = 15
+    """more stories than this ..."""
+    window: int = 4 * HOUR
+    """... within this time ..."""
+    min_publishers: int = 10
+    """... from at least this many publishers: one publisher's flood is no event"""
+    renew_at: float = 0.95
+    """probability from which a second burst of a cluster is another event"""
+    look_back: int = 96 * HOUR
+    """how long the stories of a cluster without new ones are kept; as in ClusterRule"""
