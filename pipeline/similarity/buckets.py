@@ -106,11 +106,12 @@ class BucketTables:
 def insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number: int) -> None:
     """Put an item into the buckets of these keys."""
     bands, slots = head.shape
-    slot = number % slots
+    last = slots - 1  # slots are a power of two: `& last` is the remainder
+    slot = number & last
     for band in range(bands):
-        place = keys[band] % slots
+        place = keys[band] & last
         newest = int(head[band, place])
-        back = number + 1 if newest < 0 else (slot - newest - 1) % slots + 1
+        back = number + 1 if newest < 0 else ((slot - newest - 1) & last) + 1
         node[slot, band, 0] = keys[band]
         node[slot, band, 1] = min(back, slots)  # as far back nothing counts
         head[band, place] = slot
@@ -129,11 +130,12 @@ def query(
 ) -> int:
     """Fill `found` and `shared` as `BucketTables.query` returns them; returns how many it found."""
     bands, slots = head.shape
+    last = slots - 1
     at = np.empty(bands, np.int64)
     taken = np.zeros(bands, np.int64)
     for band in range(bands):
-        newest = int(head[band, keys[band] % slots])
-        at[band] = after - 1 - (after - 1 - newest) % slots if newest >= 0 else -1
+        newest = int(head[band, keys[band] & last])
+        at[band] = after - 1 - ((after - 1 - newest) & last) if newest >= 0 else -1
     count = 0
     walking = bands
     while walking > 0:  # one step on every chain in turn: memory answers many at once
@@ -142,7 +144,7 @@ def query(
             number = at[band]
             if number < oldest:
                 continue
-            slot = number % slots
+            slot = number & last
             if int(node[slot, band, 0]) == keys[band]:
                 found[count] = number
                 count += 1

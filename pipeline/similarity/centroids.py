@@ -99,9 +99,10 @@ def _empty(places: int) -> Entries:
 def place(entries: Entries, group: int, token: int) -> int:
     """Where the entry is, or the empty place where it would go."""
     wanted = group * GROUP + token
-    entry = (token + group * SPREAD) % len(entries)
+    last = len(entries) - 1  # places are a power of two: `& last` is the remainder
+    entry = (token + group * SPREAD) & last
     while entries[entry, KEY] != wanted and entries[entry, KEY] != EMPTY:
-        entry = entry + 1 if entry + 1 < len(entries) else 0
+        entry = (entry + 1) & last
     return entry
 
 

@@ -84,7 +84,7 @@ def put(
     group: int,
 ) -> None:
     """Keep an item in its slot."""
-    slot = number % len(sizes)
+    slot = number & (len(sizes) - 1)  # slots are a power of two
     size = min(len(ids), WIDTH)
     for token in range(size):
         tokens[slot, token] = ids[token]
@@ -110,7 +110,7 @@ def rank(
     for index in range(len(numbers)):
         if shared[index] < least_shared:
             continue
-        slot = numbers[index] % slots
+        slot = numbers[index] & (slots - 1)
         common = 0
         for token in range(sizes[slot]):
             for own in range(len(ids)):

@@ -76,7 +76,7 @@ def match(
     )
     theirs = np.empty(count, np.int64)
     for index in range(count):
-        theirs[index] = groups[found[index] % len(groups)]
+        theirs[index] = groups[found[index] & (len(groups) - 1)]
     considered = consider(
         theirs,
         facts,
