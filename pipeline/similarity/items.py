@@ -20,7 +20,7 @@ Ids = NDArray[np.int64]
 
 def token_ids(tokens: Iterable[str]) -> Ids:
     """The CRC-32 value of each token."""
-    return np.array([zlib.crc32(token.encode("utf-8", "surrogatepass")) for token in tokens], np.int64)
+    return np.array([zlib.crc32(token.encode()) for token in tokens], np.int64)
 
 
 class Items:

@@ -86,7 +86,12 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
             edition.centroids.entries, ids, occurring, held, documents, rule.lead_weight, np.empty((3, held)), weights
         )
         return _by_paper(
-            edition, fingerprint, position, Sketch(ids, weights, held, edition.found.keys, signature), list(counts)
+            edition,
+            fingerprint,
+            position,
+            time,
+            Sketch(ids, weights, held, edition.found.keys, signature),
+            list(counts),
         )
     matchable, found = edition.matchable, edition.found
     similar, near = match(
@@ -125,7 +130,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
     ranked = list(zip(found.scores[:similar].tolist(), found.similar[:similar].tolist(), strict=True))
     choice = _choice(edition, fingerprint, ranked, near)
     sketch = Sketch(ids, weights, held, found.keys, signature)
-    return _assignment(edition, fingerprint, position, sketch, list(counts), choice), sketch
+    return _assignment(edition, fingerprint, position, time, sketch, list(counts), choice), sketch
 
 
 def _counts(tokens: Iterable[str]) -> dict[str, int]:
@@ -136,7 +141,13 @@ def _counts(tokens: Iterable[str]) -> dict[str, int]:
 
 
 def _assignment(
-    edition: Edition, fingerprint: Fingerprint, position: int, sketch: Sketch, tokens: list[str], choice: Choice
+    edition: Edition,
+    fingerprint: Fingerprint,
+    position: int,
+    time: int,
+    sketch: Sketch,
+    tokens: list[str],
+    choice: Choice,
 ) -> Assignment:
     story = fingerprint.story
     return Assignment(
@@ -148,13 +159,13 @@ def _assignment(
         weights=dict(zip(tokens, sketch.weights.tolist(), strict=True)),
         similar=choice.similar,
         duplicate_of=choice.duplicate_of,
-        late=to_micros(story.crawled_at) < edition.lifetimes.horizon,
+        late=time < edition.lifetimes.horizon,
         body_signature=fingerprint.body_signature,
     )
 
 
 def _by_paper(
-    edition: Edition, fingerprint: Fingerprint, position: int, sketch: Sketch, tokens: list[str]
+    edition: Edition, fingerprint: Fingerprint, position: int, time: int, sketch: Sketch, tokens: list[str]
 ) -> tuple[Assignment, Sketch]:
     """The same by the rules of the paper that the profile names."""
     if edition.rule.profile == "hu-you":  # the fingerprint of the TF-IDF vector, which only the edition knows
@@ -166,7 +177,7 @@ def _by_paper(
         choice = papers.hu_you(edition, candidates, simhash.from_hex(fingerprint.simhash))
     else:
         choice = papers.newshound(edition, candidates, sketch)
-    return _assignment(edition, fingerprint, position, sketch, tokens, choice), sketch
+    return _assignment(edition, fingerprint, position, time, sketch, tokens, choice), sketch
 
 
 def _choice(edition: Edition, fingerprint: Fingerprint, ranked: list[tuple[float, int]], near: int) -> Choice:

@@ -44,14 +44,22 @@ def burst(vectors: Sequence[Vector]) -> Burst:
 def renew_features(earlier: Burst, new: Burst, gap: int) -> RenewWeights:
     """The features of two windows of one cluster; `gap` is the time between, in microseconds."""
     old, young = earlier.mean, new.mean
-    across = math.fsum(weight * old[token] for token, weight in young.items() if token in old)
+    across = kept = 0.0
+    change = [0.0, 0.0]
+    for token, weight in young.items():
+        before = old.get(token)
+        if before is None:
+            change.append(weight)
+            continue
+        across += weight * before
+        kept = max(kept, min(weight, before))
+        change.append(weight - before)
+    change += [-weight for token, weight in old.items() if token not in young]
+    change.sort()
     within = [
         max(0.01, inner_similarity(part.square * part.size * part.size * UNIT * UNIT, part.size))
         for part in (earlier, new)
     ]
-    grown = [weight - old.get(token, 0.0) for token, weight in young.items()]
-    lost = [-weight for token, weight in old.items() if token not in young]
-    change = sorted([0.0, 0.0, *grown, *lost])
     return RenewWeights(
         1.0,
         math.log(across / math.sqrt(earlier.square * new.square) + 0.01),
@@ -64,7 +72,7 @@ def renew_features(earlier: Burst, new: Burst, gap: int) -> RenewWeights:
         change[-2],
         -change[0],
         -change[1],
-        max(min(weight, old.get(token, 0.0)) for token, weight in young.items()),
+        kept,
     )
 
 
