@@ -67,3 +67,13 @@ def test_the_table_does_not_grow_with_what_comes_and_goes():
         table.add(group, np.arange(10), np.full(10, 7), 10)
         table.drop(group)
     assert len(table.entries) == centroids.SMALLEST
+
+
+def test_words_that_nothing_holds_any_more_go():
+    table = Centroids()
+    group = table.open()
+    for start in range(0, 40_000, 10):
+        ids = np.arange(start, start + 10)
+        table.count(group, ids, np.ones(10, np.int64))
+        table.count(group, ids, np.full(10, -1))
+    assert len(table.entries) == centroids.SMALLEST

@@ -232,6 +232,8 @@ def test_a_cluster_that_is_full_takes_in_no_more():
         ("quake strike nepal capital many dead", "quake strike nepal capital many dead breaking", True),
         ("quake strike nepal capital many dead", "quake strike nepal capital many", True),
         ("quake strike nepal capital many dead", "quake strike nepal village many dead after tremor", False),
+        ("quake strike nepal capital many", "quake strike nepal capital many dead after tremor monday", True),
+        ("quake strike nepal capital many", "after tremor quake strike nepal capital many dead monday", False),
         ("quake strike nepal capital", "quake strike nepal", False),
     ],
 )
