@@ -8,8 +8,10 @@ COPY pipeline pipeline
 COPY agents agents
 COPY migrations migrations
 RUN grep -v -- '--hash' requirements.lock | sed 's/ *\\$//' >constraints.txt \
-    && pip install --no-cache-dir --constraint constraints.txt . \
+    && pip install --no-cache-dir --constraint constraints.txt '.[fast]' \
     && useradd --system newsburst
+# Kernels are compiled at the first start of a container, and kept here.
+ENV NUMBA_CACHE_DIR=/tmp/numba
 USER newsburst
 ENTRYPOINT ["newsburst"]
 CMD ["worker"]

@@ -84,3 +84,32 @@ def test_an_impossible_date_is_refused_by_name_and_value(crawled_at):
 def test_a_title_without_text_is_refused(title):
     with pytest.raises(InvalidRecord, match="title: .* holds no text"):
         normalise(story(title=title), NOW)
+
+
+def test_a_language_that_is_not_given_is_found_from_the_text():
+    assert normalise(story(title="Der Bundestag stimmt am Freitag über das neue Gesetz ab"), NOW).language == "de"
+    assert (
+        normalise(story(title="iPhone", body="Le gouvernement annonce une réforme des retraites."), NOW).edition == "fr"
+    )
+    assert normalise(story(title="Der Bundestag stimmt ab", language="en"), NOW).language == "en"
+
+
+def test_the_feeds_of_one_publisher_are_one_family():
+    names = ["Reuters UK", "Reuters (blog)", "reuters.com"]
+    assert {normalise(story(publisher=name), NOW).family for name in names} == {"reuters"}
+
+
+def test_a_body_is_cleaned_and_its_beginning_becomes_tokens():
+    made = normalise(story(body="<p>Rescuers search the&nbsp;ruins.</p>" + " filler" * 200 + " volcano"), NOW)
+    assert made.body.startswith("Rescuers search the ruins.")
+    assert made.lead[:3] == ["rescuer", "search", "ruin"]
+    assert "volcano" not in made.lead
+    assert normalise(story(), NOW).body is None
+
+
+def test_words_as_they_stand_for_the_profile_that_compares_them():
+    assert normalise(story(title="Rescuers searching ruins"), NOW, stems=False).tokens == [
+        "rescuers",
+        "searching",
+        "ruins",
+    ]
