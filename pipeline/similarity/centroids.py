@@ -181,6 +181,11 @@ def _length(entries: Entries, heads: NDArray[np.int64], group: int) -> int:
 
 @kernel
 def _dot(entries: Entries, heads: NDArray[np.int64], left: int, right: int) -> int:
+    here, there = heads[left], heads[right]
+    while here >= 0 and there >= 0:
+        here, there = entries[here, NEXT], entries[there, NEXT]
+    if here >= 0:  # the other is shorter: walk that
+        left, right = right, left
     total = 0
     entry = heads[left]
     while entry >= 0:
