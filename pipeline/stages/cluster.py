@@ -238,23 +238,32 @@ def is_copy(rule: ClusterRule, jaccard: float, fingerprint: Fingerprint, earlier
 
 def _choose(edition: Edition, story_id: str, near: int) -> tuple[str | None, list[str]]:
     """The cluster to join, None for a new one, and the clusters to merge into it; of the first `near` of `edition.found`."""
-    rule, weight, found = edition.rule, edition.weights.merge, edition.found
-    clusters = [edition.in_group[group] for group in found.near[:near].tolist()]
-    if edition.watch is not None:
-        for cluster, features in zip(clusters, found.features[:near, :JOIN_FEATURES].tolist(), strict=True):
-            edition.watch.join(story_id, cluster.members, features)
+    found = edition.found
     scores = found.features[:near, JOIN_FEATURES].tolist()
-    scored = sorted((-score, cluster.opened, cluster) for score, cluster in zip(scores, clusters, strict=True))
-    if not scored or -scored[0][0] < edition.join_from:
+    groups = found.near[:near].tolist()
+    if edition.watch is not None:
+        for group, features in zip(groups, found.features[:near, :JOIN_FEATURES].tolist(), strict=True):
+            edition.watch.join(story_id, edition.in_group[group].members, features)
+    if not scores or max(scores) < edition.join_from:
         return None, []
-    best_score, _, best = scored[0]
+    asked = [(score, group) for score, group in zip(scores, groups, strict=True) if score >= edition.ask_merge_from]
+    if len(asked) <= 1:
+        return edition.in_group[groups[scores.index(max(scores))]].id, []
+    return _merge(edition, [(score, edition.in_group[group]) for score, group in asked])
+
+
+def _merge(edition: Edition, asked: list[tuple[float, Cluster]]) -> tuple[str, list[str]]:
+    """The cluster that lives on, of those that the story may belong to and their join scores, and those that merge into it."""
+    rule, weight = edition.rule, edition.weights.merge
+    asked.sort(key=lambda pair: (-pair[0], pair[1].opened))
+    best_score, best = asked[0]
     parts, whole = [best], _extent(best)
-    for score, _, other in scored[1:]:
-        if -score < edition.ask_merge_from:
-            break
+    for score, other in asked[1:]:
         across = sum(edition.centroids.dot(part.group, other.group) for part in parts)
-        both = sorted((whole, _extent(other)), key=lambda extent: -extent.size)
-        compared = merge_features(both[0], both[1], across, probability(-best_score), probability(-score))
+        larger, smaller = whole, _extent(other)
+        if larger.size < smaller.size:
+            larger, smaller = smaller, larger
+        compared = merge_features(larger, smaller, across, probability(best_score), probability(score))
         if edition.watch is not None:
             edition.watch.merge([member for part in parts for member in part.members], other.members, compared)
         fits = whole.size + other.size < rule.largest
