@@ -103,23 +103,25 @@ class StageTable(Generic[R, E]):
 
 def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignment, clustering.Edition]:
     """The table of the cluster stage."""
+    rule, weights = settings.cluster_rule(), settings.score_weights()
     return StageTable(
         app,
         "clustering",
         Assignment,
         lambda row: row.story.edition,
-        lambda name: clustering.Edition(background(name), settings.cluster_rule(), settings.score_weights()),
+        lambda name: clustering.Edition(background(name), rule, weights),
         clustering.restore,
     )
 
 
 def detection_table(app: faust.App, settings: Settings) -> StageTable[Detection, counting.Edition]:
     """The table of the detect stage."""
+    rule, weights = settings.detect_rule(), settings.score_weights()
     return StageTable(
         app,
         "detection",
         Detection,
         lambda row: row.assignment.story.edition,
-        lambda _: counting.Edition(settings.detect_rule(), settings.score_weights()),
+        lambda _: counting.Edition(rule, weights),
         counting.restore,
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import get_args
 
 import click
 
@@ -12,7 +11,7 @@ from pipeline.evaluation.evaluate import Evaluation, read_truth
 from pipeline.evaluation.evaluate import evaluate as measure
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
-from pipeline.stages.profiles import PROFILES, Profile, stems
+from pipeline.stages.profiles import PROFILES, stems
 
 
 @click.command()
@@ -41,11 +40,12 @@ def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_jso
     loaded = list(load_stories(stories, now, settings.language))
     labels = read_truth(truth)
     results: list[Evaluation] = []
-    for name in get_args(Profile):
+    weights = settings.score_weights()
+    for name in PROFILES:
         if name == (profile or settings.profile) or profile == "all":
             records = list(fingerprints(loaded, now, settings.language, stems=stems(name)))
             rules = settings.cluster_rule(name), settings.detect_rule(name)
-            results.append(measure(records, labels, *rules, settings.score_weights(), list_misses=misses))
+            results.append(measure(records, labels, *rules, weights, list_misses=misses))
     if as_json:
         print_json(results if profile == "all" else results[0])
         return

@@ -60,10 +60,13 @@ def breaking_labels(times: Mapping[str, Sequence[int]], rule: DetectRule) -> dic
     return due
 
 
+def most_common_label(story_ids: Sequence[str], truth: Mapping[str, str]) -> tuple[str | None, int]:
+    """The label that most of these stories have, and how many have it; (None, 0) if none has a label."""
+    counts = Counter(truth[story_id] for story_id in story_ids if story_id in truth)
+    return counts.most_common(1)[0] if counts else (None, 0)
+
+
 def _label(alert: EventUpdate, truth: Mapping[str, str]) -> str | None:
     """The label that at least half of the stories in the alert's window have; None if no label has."""
-    counts = Counter(truth[story.id] for story in alert.stories if story.id in truth)
-    if not counts:
-        return None
-    label, count = counts.most_common(1)[0]
+    label, count = most_common_label([story.id for story in alert.stories], truth)
     return label if 2 * count >= len(alert.stories) else None

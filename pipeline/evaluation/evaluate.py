@@ -76,8 +76,7 @@ def evaluate(
     steps = list(replay(fingerprints, cluster_rule, detect_rule, weights))
     seconds = time.perf_counter() - begin
     clusters = final_clusters(steps)
-    labelled = [step.assignment.story.id for step in steps if step.assignment.story.id in truth]
-    found, labels = [clusters[story_id] for story_id in labelled], [truth[story_id] for story_id in labelled]
+    found, labels = labelled(steps, clusters, truth)
     judged = judge(steps, truth, detect_rule)
     return Evaluation(
         profile=cluster_rule.profile,
@@ -104,16 +103,30 @@ def final_clusters(steps: Sequence[Step]) -> dict[str, str]:
     return {step.assignment.story.id: survivor(step.assignment.cluster_id) for step in steps}
 
 
+def labelled(
+    steps: Sequence[Step], clusters: Mapping[str, str], truth: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """The clusters and the labels of the stories that have a label, in one order."""
+    stories = [step.assignment.story.id for step in steps if step.assignment.story.id in truth]
+    return [clusters[story_id] for story_id in stories], [truth[story_id] for story_id in stories]
+
+
+def alert_scores(judged: Judged) -> Scores:
+    """Precision and recall of the alerts."""
+    true, due = len(judged.alerts), len(judged.due)
+    alerts = true + len(judged.duplicates) + len(judged.false)
+    return scores(true / alerts if alerts else 0.0, true / due if due else 0.0)
+
+
 def _events(judged: Judged) -> EventScores:
     true, duplicates, false = len(judged.alerts), len(judged.duplicates), len(judged.false)
-    alerts, due = true + duplicates + false, judged.due
+    due = judged.due
     delays = [(to_micros(alert.at) - due[label]) / SECOND for alert, label in judged.alerts]
-    found = scores(true / alerts if alerts else 0.0, true / len(due) if due else 0.0)
     return EventScores(
         true=true,
-        alerts=alerts,
+        alerts=true + duplicates + false,
         breaking=len(due),
-        **_rounded(found),
+        **_rounded(alert_scores(judged)),
         duplicates=duplicates,
         false=false,
         median_delay_seconds=round(median(delays), 1) if delays else None,

@@ -7,7 +7,6 @@ by chance; the mean of the weights of all rounds but the first does as well as t
 Nothing is random: the same stories give the same weights.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.evaluation.alerts import judge
-from pipeline.evaluation.evaluate import final_clusters
-from pipeline.evaluation.metrics import bcubed, scores
+from pipeline.evaluation.alerts import judge, most_common_label
+from pipeline.evaluation.evaluate import alert_scores, final_clusters, labelled
+from pipeline.evaluation.metrics import bcubed
 from pipeline.records import Fingerprint, InvalidRecord
 from pipeline.replay import replay
 from pipeline.stages.rules import ClusterRule, DetectRule
@@ -57,6 +56,12 @@ class Decisions:
         self.features.append(features)
         self.answers.append(answer)
 
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough right and wrong ones to learn from."""
+        right = sum(self.answers)
+        return min(right, len(self.answers) - right) >= FEWEST
+
 
 class LabelledWatch:
     """Notes each decision with the answer that the labels give: those of most stories on both sides are equal, or not."""
@@ -65,24 +70,22 @@ class LabelledWatch:
         self._truth = truth
         self.joins, self.merges, self.renewals = Decisions(), Decisions(), Decisions()
 
-    def _label(self, members: Sequence[str]) -> tuple[str | None, int]:
-        labels = Counter(self._truth[member] for member in members if member in self._truth)
-        return labels.most_common(1)[0] if labels else (None, 0)
-
     def join(self, story_id: str, members: Sequence[str], features: Sequence[float]) -> None:
         """Does the story belong to the cluster of these stories?"""
         label = self._truth.get(story_id)
-        self.joins.add(features, answer=label is not None and self._label(members)[0] == label)
+        self.joins.add(features, answer=label is not None and most_common_label(members, self._truth)[0] == label)
 
     def merge(self, larger: Sequence[str], smaller: Sequence[str], features: Sequence[float]) -> None:
         """Are the clusters of these stories one?"""
-        label, _ = self._label(larger)
-        self.merges.add(features, answer=label is not None and self._label(smaller)[0] == label)
+        label, _ = most_common_label(larger, self._truth)
+        self.merges.add(features, answer=label is not None and most_common_label(smaller, self._truth)[0] == label)
 
     def renew(self, earlier: Sequence[str], new: Sequence[str], features: Sequence[float]) -> None:
         """Is the new burst of a cluster about another event than the earlier one?"""
-        label, count = self._label(new)
-        self.renewals.add(features, answer=label != self._label(earlier)[0] and 2 * count >= len(new))
+        label, count = most_common_label(new, self._truth)
+        self.renewals.add(
+            features, answer=label != most_common_label(earlier, self._truth)[0] and 2 * count >= len(new)
+        )
 
 
 def fit(
@@ -110,7 +113,8 @@ def fit(
         weights = Weights(
             JoinWeights(*_learned("joins", decisions[0])),
             MergeWeights(*_learned("merges", decisions[1])),
-            _renewal(start.renew, decisions[2]),
+            # Renewals are rare: with too few to learn from, the weights stay.
+            RenewWeights(*_learned("renewals", decisions[2])) if decisions[2].enough else start.renew,
         )
         learned.append(weights)
     settled = learned[1:] or learned
@@ -140,31 +144,18 @@ def _replay(
     stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, watch: LabelledWatch
 ) -> tuple[float, float]:
     steps = list(replay(stream.fingerprints, cluster_rule, detect_rule, weights, watch))
-    clusters = final_clusters(steps)
-    labelled = [story_id for story_id in clusters if story_id in stream.truth]
-    found = bcubed([clusters[story_id] for story_id in labelled], [stream.truth[story_id] for story_id in labelled])
+    found, labels = labelled(steps, final_clusters(steps), stream.truth)
     judged = judge(steps, stream.truth, detect_rule)
-    alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
-    told = scores(len(judged.alerts) / max(1, alerts), len(judged.alerts) / max(1, len(judged.due)))
-    return found.f1, told.f1
+    return bcubed(found, labels).f1, alert_scores(judged).f1
 
 
 def _learned(kind: str, decisions: Decisions) -> list[float]:
-    right = sum(decisions.answers)
-    if min(right, len(decisions.answers) - right) < FEWEST:
+    if not decisions.enough:
         raise InvalidRecord(
-            f"Too few labels: of {len(decisions.answers)} {kind} to decide on, {right} were right; "
+            f"Too few labels: of {len(decisions.answers)} {kind} to decide on, {sum(decisions.answers)} were right; "
             f"{FEWEST} right and {FEWEST} wrong ones are needed."
         )
     return logistic(np.array(decisions.features), np.array(decisions.answers, np.float64))
-
-
-def _renewal(start: RenewWeights, decisions: Decisions) -> RenewWeights:
-    """Renewals are rare: with too few to learn from, the weights stay."""
-    right = sum(decisions.answers)
-    if min(right, len(decisions.answers) - right) < FEWEST:
-        return start
-    return RenewWeights(*logistic(np.array(decisions.features), np.array(decisions.answers, np.float64)))
 
 
 def logistic(features: NDArray[np.float64], answers: NDArray[np.float64]) -> list[float]:

@@ -152,8 +152,9 @@ def _row(found: Similarities, bands: int, rows: int, signatures: Sequence[NDArra
 def _cost(bands: int, rows: int, signatures: Sequence[NDArray[np.uint32]], capacity: int) -> float:
     """Microseconds for a query and an insert, over the whole sample."""
     tables = BucketTables(bands, capacity)
-    tables.query(tables_keys := band_keys(signatures[0], bands, rows))
-    tables.insert(tables_keys)  # compiled by now
+    first = band_keys(signatures[0], bands, rows)
+    tables.query(first)
+    tables.insert(first)  # compiled by now
     begin = time.perf_counter()
     for signature in signatures:
         keys = band_keys(signature, bands, rows)

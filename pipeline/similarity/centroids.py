@@ -43,13 +43,6 @@ class Centroids:
         self._groups += 1
         return self._groups - 1
 
-    def add(self, group: int, ids: Ids, weights: Weights, held: int) -> int:
-        """Add a vector; its first `held` tokens count as held. Returns by how much the sum's squared length grew."""
-        self.make_room(len(ids))
-        new, grown = add(self.entries, self.heads, group, ids, weights, held)
-        self._used += new
-        return int(grown)
-
     def count(self, group: int, ids: Ids, by: NDArray[np.int64]) -> None:
         """Count tokens as held so many more times in a group, without weight."""
         self.make_room(len(ids))
@@ -124,7 +117,10 @@ def _put(entries: Entries, heads: NDArray[np.int64], group: int, token: int) -> 
 def add(
     entries: Entries, heads: NDArray[np.int64], group: int, ids: Ids, weights: Weights, held: int
 ) -> tuple[int, int]:
-    """Add a vector to a group, as `Centroids.add`; returns how many entries are new, and by how much the square grew."""
+    """Add a vector to a group, its first `held` tokens as held; `make_room` came before, and `made` is to be told.
+
+    Returns how many entries are new, and by how much the sum's squared length grew.
+    """
     new = grown = 0
     for index in range(len(ids)):
         entry, made = _put(entries, heads, group, ids[index])

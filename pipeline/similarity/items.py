@@ -36,33 +36,9 @@ class Items:
         if number - oldest >= len(self.sizes):
             self._grow(oldest, number)
 
-    def put(self, number: int, ids: Ids, group: int, oldest: int) -> None:
-        """Keep an item; those before `oldest` no longer count."""
-        self.reserve(number, oldest)
-        put(self.tokens, self.sizes, self.group, number, ids, group)
-
     def move(self, numbers: list[int], group: int) -> None:
         """Put items into another group."""
         self.group[np.array(numbers, np.int64) % len(self.sizes)] = group
-
-    def groups(self, numbers: Numbers) -> NDArray[np.int64]:
-        """The groups that items are in, one for each."""
-        return self.group[numbers % len(self.sizes)]
-
-    def rank(
-        self, candidates: tuple[Numbers, Numbers], ids: Ids, least_shared: int, least: float, most: int
-    ) -> list[tuple[float, int]]:
-        """The `most` candidates that are most similar to a token set, best first, then the earliest: (similarity, number).
-
-        Similarities are rounded to four places.
-
-        `candidates` are ascending numbers and how many bands each shares; those that share fewer than `least_shared` and
-        those below `least` similarity are left out.
-        """
-        scores = np.empty(most, np.float64)
-        best = np.empty(most, np.int64)
-        count = rank(self.tokens, self.sizes, *candidates, ids[:WIDTH], least_shared, least, scores, best)
-        return list(zip(scores[:count].tolist(), best[:count].tolist(), strict=True))
 
     def _grow(self, oldest: int, number: int) -> None:
         kept = np.arange(oldest, number)
@@ -83,7 +59,7 @@ def put(
     ids: Ids,
     group: int,
 ) -> None:
-    """Keep an item in its slot."""
+    """Keep an item in its slot, which was reserved."""
     slot = number & (len(sizes) - 1)  # slots are a power of two
     size = min(len(ids), WIDTH)
     for token in range(size):
@@ -104,7 +80,11 @@ def rank(
     scores: NDArray[np.float64],
     best: Numbers,
 ) -> int:
-    """Fill `scores` and `best` as `Items.rank` returns them; returns how many it found."""
+    """The `len(best)` candidates that are most similar to a token set, best first, then the earliest; returns how many.
+
+    Fills `best` with their numbers and `scores` with their similarities, rounded to four places. `numbers` of the candidates
+    ascend; those with fewer `shared` bands than `least_shared` and those below `least` similarity are left out.
+    """
     slots, most = len(sizes), len(best)
     count = 0
     for index in range(len(numbers)):

@@ -91,7 +91,9 @@ class Edition:
         self.clusters: dict[str, Cluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.centroids = Centroids()
-        assert (self.centroids.open(), self.centroids.open()) == (BACKGROUND, EVERYWHERE)
+        for group in (BACKGROUND, EVERYWHERE):
+            opened = self.centroids.open()
+            assert opened == group
         self.centroids.count(
             BACKGROUND, token_ids(background.holding), np.array([*background.holding.values()], np.int64)
         )

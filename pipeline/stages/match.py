@@ -1,8 +1,15 @@
 """Match and keep: all that a new story is compared with, and all that is kept of it, each in one call of compiled code.
 
-tokens --weigh--> vector
-signature --band keys--> buckets --query--> candidates --rank--> similar stories
-|------consider--> clusters with join scores
+Match:
+
+    tokens --weigh--> vector
+    signature --band keys--> buckets --query--> candidates --rank--> similar stories
+                                                     |-----consider--> clusters with join scores
+Keep:
+
+    vector --> the centroid of its cluster, and the word counts
+    band keys --> buckets
+    tokens, cluster --> items
 """
 
 import numpy as np

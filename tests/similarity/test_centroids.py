@@ -14,6 +14,13 @@ actions = st.lists(
 )
 
 
+def add(table, group, ids, weights, held):
+    table.make_room(len(ids))
+    new, grown = centroids.add(table.entries, table.heads, group, ids, weights, held)
+    table.made(new)
+    return grown
+
+
 def read(table, group):
     found = {}
     for token in range(13):
@@ -38,7 +45,7 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
                 held = random.randint(0, len(vector))
                 square = sum(total**2 for total, _ in groups[group].values())
                 ids, weights = np.array(list(vector)), np.array(list(vector.values()))
-                grown = table.add(group, ids, weights, held)
+                grown = add(table, group, ids, weights, held)
                 for index, (token, weight) in enumerate(vector.items()):
                     total, holding = groups[group].get(token, (0, 0))
                     groups[group][token] = (total + weight, holding + (index < held))
@@ -64,7 +71,7 @@ def test_the_table_does_not_grow_with_what_comes_and_goes():
     table = Centroids()
     for _ in range(2_000):
         group = table.open()
-        table.add(group, np.arange(10), np.full(10, 7), 10)
+        add(table, group, np.arange(10), np.full(10, 7), 10)
         table.drop(group)
     assert len(table.entries) == centroids.SMALLEST
 

@@ -4,18 +4,34 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.similarity import items as kernels
 from pipeline.similarity.items import WIDTH, Items, token_ids
 
 sets = st.sets(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
+
+
+def put(table, number, ids, group, oldest):
+    table.reserve(number, oldest)
+    kernels.put(table.tokens, table.sizes, table.group, number, ids, group)
+
+
+def groups(table, numbers):
+    return table.group[numbers & (len(table.group) - 1)]
+
+
+def rank(table, candidates, ids, least_shared, least, most):
+    scores, best = np.empty(most), np.empty(most, np.int64)
+    count = kernels.rank(table.tokens, table.sizes, *candidates, ids[:WIDTH], least_shared, least, scores, best)
+    return list(zip(scores[:count].tolist(), best[:count].tolist(), strict=True))
 
 
 @given(st.lists(sets, min_size=1, max_size=30), sets, st.integers(1, 5))
 def test_the_most_similar_come_first_and_of_equal_ones_the_earliest(items, wanted, most):
     table = Items()
     for number, item in enumerate(items):
-        table.put(number, token_ids(sorted(item)), number % 3, 0)
+        put(table, number, token_ids(sorted(item)), number % 3, 0)
     numbers, shared = np.arange(len(items)), np.arange(len(items)) % 4
-    ranked = table.rank((numbers, shared), token_ids(sorted(wanted)), 2, 0.25, most)
+    ranked = rank(table, (numbers, shared), token_ids(sorted(wanted)), 2, 0.25, most)
     scores = [
         (round(len(item & wanted) / len(item | wanted), 4), number)
         for number, item in enumerate(items)
@@ -27,20 +43,20 @@ def test_the_most_similar_come_first_and_of_equal_ones_the_earliest(items, wante
 def test_the_ring_grows_and_slots_are_used_again():
     table = Items()
     for number in range(5_000):
-        table.put(number, token_ids([str(number), "x"]), number, max(0, number - 2_000))
+        put(table, number, token_ids([str(number), "x"]), number, max(0, number - 2_000))
     numbers = np.arange(3_000, 5_000)
-    assert table.groups(numbers).tolist() == numbers.tolist()
-    assert table.rank((numbers, np.full(2_000, 9)), token_ids(["4321", "x"]), 1, 0.9, 10) == [(1.0, 4321)]
+    assert groups(table, numbers).tolist() == numbers.tolist()
+    assert rank(table, (numbers, np.full(2_000, 9)), token_ids(["4321", "x"]), 1, 0.9, 10) == [(1.0, 4321)]
     table.move([4_000, 4_001], 7)
-    assert table.groups(np.array([3_999, 4_000, 4_001])).tolist() == [3_999, 7, 7]
+    assert groups(table, np.array([3_999, 4_000, 4_001])).tolist() == [3_999, 7, 7]
 
 
 def test_long_sets_are_compared_by_their_beginning():
     table = Items()
     long = [f"w{n}" for n in range(100)]
-    table.put(0, token_ids(long), 0, 0)
+    put(table, 0, token_ids(long), 0, 0)
     one = (np.zeros(1, np.int64), np.ones(1, np.int64))
-    assert table.rank(one, token_ids(long[:WIDTH]), 1, 0.5, 1) == [(1.0, 0)]
+    assert rank(table, one, token_ids(long[:WIDTH]), 1, 0.5, 1) == [(1.0, 0)]
 
 
 def test_token_ids_are_crc_32():
