@@ -169,18 +169,18 @@ class EventUpdate(Record, frozen=True, kw_only=True):
 
 
 class EventMark(Record, frozen=True, kw_only=True):
-    """Where an event of a cluster stands, as the cluster's newest row remembers it."""
+    """Where an event of a cluster stands, as the cluster's newest row remembers it. Times in microseconds since 1970."""
 
     event_id: Id
     sequence: int
     active: bool
-    started_at: Time
+    started_at: Annotated[int, Meta(description="Stream time of its alert.")]
     reported: Annotated[int, Meta(description="Stories of the event when the last update was made.")]
     position: Annotated[int, Meta(description="Position of the story that started it.")]
-    window_start: Annotated[Time, Meta(description="Start of the window in which it broke.")]
-    window_end: Annotated[Time, Meta(description="End of that window.")]
+    window_start: Annotated[int, Meta(description="Start of the window in which it broke.")]
+    window_end: Annotated[int, Meta(description="End of that window.")]
     since: Annotated[
-        Time | None, Meta(description="The cluster's stories from here on are the event's; if missing, all are.")
+        int | None, Meta(description="The cluster's stories from here on are the event's; if missing, all are.")
     ] = None
 
 

@@ -71,6 +71,8 @@ class BucketTables:
         """slot of the newest item of each chain"""
         self.node = np.zeros((slots, bands, 2), np.uint32)
         """key, and how many numbers back the next item of the chain is"""
+        self.seen = np.zeros(slots, np.int32)
+        """for `query` to count in; zeros between"""
 
     def next_number(self) -> int:
         """The number of the next item, with a slot for it; whoever takes it calls the kernel `insert` with it."""
@@ -88,8 +90,9 @@ class BucketTables:
     def query(self, keys: Keys) -> tuple[Numbers, Numbers]:
         """The numbers of the items that share a bucket with these keys, ascending, and how many bands each shares."""
         found, shared = np.empty(self._most, np.int64), np.empty(self._most, np.int64)
-        count = query(self.head, self.node, keys, self.oldest, self.next, self._capacity, found, shared)
-        return found[:count], shared[:count]
+        count = query(self.head, self.node, self.seen, keys, self.oldest, self.next, self._capacity, found, shared)
+        order = np.argsort(found[:count])
+        return found[order], shared[order]
 
     def forget(self, before: int) -> None:
         """Items with numbers below `before` no longer count."""
@@ -121,6 +124,7 @@ def insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number
 def query(
     head: NDArray[np.int32],
     node: NDArray[np.uint32],
+    seen: NDArray[np.int32],
     keys: Keys,
     oldest: int,
     after: int,
@@ -128,37 +132,36 @@ def query(
     found: Numbers,
     shared: Numbers,
 ) -> int:
-    """Fill `found` and `shared` as `BucketTables.query` returns them; returns how many it found."""
+    """Fill `found` and `shared` as `BucketTables.query` returns them, but in any order; returns how many it found."""
     bands, slots = head.shape
     last = slots - 1
-    at = np.empty(bands, np.int64)
+    chain, at = np.empty(bands, np.int64), np.empty(bands, np.int64)
     taken = np.zeros(bands, np.int64)
+    count = walking = 0
     for band in range(bands):
         newest = int(head[band, keys[band] & last])
-        at[band] = after - 1 - ((after - 1 - newest) & last) if newest >= 0 else -1
-    count = 0
-    walking = bands
+        number = after - 1 - ((after - 1 - newest) & last)
+        if newest >= 0 and number >= oldest:
+            chain[walking], at[walking] = band, number
+            walking += 1
     while walking > 0:  # one step on every chain in turn: memory answers many at once
-        walking = 0
-        for band in range(bands):
-            number = at[band]
-            if number < oldest:
-                continue
+        still = 0
+        for index in range(walking):
+            band, number = chain[index], at[index]
             slot = number & last
             if int(node[slot, band, 0]) == keys[band]:
-                found[count] = number
-                count += 1
+                if seen[slot] == 0:
+                    found[count] = number
+                    count += 1
+                seen[slot] += 1
                 taken[band] += 1
-            at[band] = number - int(node[slot, band, 1]) if taken[band] < capacity else -1
-            walking += 1
-    if count == 0:
-        return 0
-    ordered = np.sort(found[:count])
-    distinct = 0
+            number -= int(node[slot, band, 1])
+            if number >= oldest and taken[band] < capacity:
+                chain[still], at[still] = band, number
+                still += 1
+        walking = still
     for index in range(count):
-        if index == 0 or ordered[index] != ordered[index - 1]:
-            found[distinct] = ordered[index]
-            shared[distinct] = 0
-            distinct += 1
-        shared[distinct - 1] += 1
-    return distinct
+        slot = found[index] & last
+        shared[index] = seen[slot]
+        seen[slot] = 0
+    return count

@@ -82,26 +82,34 @@ def rank(
 ) -> int:
     """The `len(best)` candidates that are most similar to a token set, best first, then the earliest; returns how many.
 
-    Fills `best` with their numbers and `scores` with their similarities, rounded to four places. `numbers` of the candidates
-    ascend; those with fewer `shared` bands than `least_shared` and those below `least` similarity are left out.
+    Fills `best` with their numbers and `scores` with their similarities, rounded to four places. Of the candidates,
+    `numbers`, those with fewer `shared` bands than `least_shared` and those below `least` similarity are left out.
     """
     slots, most = len(sizes), len(best)
     count = 0
+    own_low = np.zeros(256, np.bool_)  # most tokens of a candidate are not even like one of ours in their low bits
+    for own in range(len(ids)):
+        own_low[ids[own] & 255] = True
     for index in range(len(numbers)):
         if shared[index] < least_shared:
             continue
         slot = numbers[index] & (slots - 1)
         common = 0
-        for token in range(sizes[slot]):
+        for index_there in range(sizes[slot]):
+            token = int(tokens[slot, index_there])
+            if not own_low[token & 255]:
+                continue
             for own in range(len(ids)):
-                if int(tokens[slot, token]) == ids[own]:
+                if token == ids[own]:
                     common += 1
                     break
         score = common / (len(ids) + sizes[slot] - common)
         if score < least:
             continue
-        place = count  # insertion into the best so far; an equal earlier one stays before
-        while place > 0 and scores[place - 1] < score:
+        place = count  # insertion into the best so far
+        while place > 0 and (
+            scores[place - 1] < score or (scores[place - 1] == score and best[place - 1] > numbers[index])
+        ):
             place -= 1
         if place == most:
             continue

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.centroids import EMPTY, HELD, KEY, Entries, place
+from pipeline.similarity.centroids import EMPTY, HELD, Entries, Owners, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
 
@@ -21,6 +21,7 @@ BACKGROUND, EVERYWHERE = 0, 1
 
 @kernel
 def weigh(
+    owners: Owners,
     entries: Entries,
     ids: Ids,
     counts: NDArray[np.int64],
@@ -42,8 +43,8 @@ def weigh(
     for token in range(len(ids)):
         holding = 1
         for group in (BACKGROUND, EVERYWHERE):
-            entry = place(entries, group, ids[token])
-            if entries[entry, KEY] != EMPTY:
+            entry = place(owners, group, ids[token])
+            if owners[entry] != EMPTY:
                 holding += entries[entry, HELD]
         idf = math.log((documents + 2) / (holding + 0.5))
         raw[token] = idf * (1.0 + math.log(counts[0, token]))

@@ -11,9 +11,8 @@ For each story:
    The older cluster's id survives.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,22 +24,20 @@ from pipeline.similarity.items import token_ids
 from pipeline.similarity.tfidf import weigh
 from pipeline.stages import papers
 from pipeline.stages.choice import Choice
-from pipeline.stages.clustering import Cluster, Edition, Sketch, advance, apply
+from pipeline.stages.clustering import Edition, Sketch, advance, apply
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.match import match
 from pipeline.stages.matchable import body_keys, story_keys
 from pipeline.stages.rules import ClusterRule
-from pipeline.stages.scores import Extent, joined, merge_features, merge_score
-from pipeline.stages.weights import JoinWeights, probability
+from pipeline.stages.scores import LAST
+from pipeline.stages.watch import Watch
 from pipeline.times import from_micros, to_micros
 
 NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 """No candidates."""
-JOIN_FEATURES = len(JoinWeights._fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What clustering one story brought."""
 
     assignment: Assignment
@@ -76,15 +73,15 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
     counts = _counts(story.tokens)
     held = len(counts)
     if story.lead:
-        counts |= _counts(token for token in story.lead if token not in counts)
-    occurring = np.array([[*counts.values()], [token in story.marked for token in counts]], np.int64)
+        counts |= _counts([token for token in story.lead if token not in counts])
+    marked = story.marked
+    occurring = np.array([[*counts.values()], [token in marked for token in counts]], np.int64)
     ids, weights = token_ids(counts), np.empty(len(counts), np.int64)
     signature = minhash.from_bytes(fingerprint.signature)
     documents = edition.background.headlines + len(edition.rows) + 1
     if rule.profile != "newsburst":
-        weigh(
-            edition.centroids.entries, ids, occurring, held, documents, rule.lead_weight, np.empty((3, held)), weights
-        )
+        owners, entries = edition.centroids.owners, edition.centroids.entries
+        weigh(owners, entries, ids, occurring, held, documents, rule.lead_weight, np.empty((3, held)), weights)
         return _by_paper(
             edition,
             fingerprint,
@@ -93,24 +90,32 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
             Sketch(ids, weights, held, edition.found.keys, signature),
             list(counts),
         )
-    matchable, found = edition.matchable, edition.found
-    similar, near = match(
+    buckets, items, centroids, found = (
+        edition.matchable.buckets,
+        edition.matchable.items,
+        edition.centroids,
+        edition.found,
+    )
+    similar, near, asked = match(
         signature,
         rule.rows,
-        matchable.buckets.head,
-        matchable.buckets.node,
-        matchable.buckets.oldest,
-        matchable.buckets.next,
+        buckets.head,
+        buckets.node,
+        buckets.seen,
+        buckets.oldest,
+        buckets.next,
         rule.bucket_capacity,
-        matchable.items.tokens,
-        matchable.items.sizes,
-        matchable.items.group,
+        items.tokens,
+        items.sizes,
+        items.group,
         ids,
         occurring,
         held,
         documents,
         rule.lead_weight,
-        edition.centroids.entries,
+        centroids.owners,
+        centroids.entries,
+        centroids.heads,
         edition.facts,
         time,
         rule.longest_life,
@@ -118,6 +123,10 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         rule.decay,
         rule.least_cosine,
         edition.join_weights,
+        edition.join_from,
+        edition.ask_merge_from,
+        edition.merge_from,
+        edition.merge_weights,
         rule.similar_bands,
         rule.similar_at,
         found.keys,
@@ -126,17 +135,21 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         found.similar,
         found.near,
         found.features,
+        found.asked,
+        found.taken,
+        found.compared,
     )
-    ranked = list(zip(found.scores[:similar].tolist(), found.similar[:similar].tolist(), strict=True))
-    choice = _choice(edition, fingerprint, ranked, near)
+    choice = _choice(edition, fingerprint, similar, near, asked)
     sketch = Sketch(ids, weights, held, found.keys, signature)
     return _assignment(edition, fingerprint, position, time, sketch, list(counts), choice), sketch
 
 
-def _counts(tokens: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for token in tokens:
-        counts[token] = counts.get(token, 0) + 1
+def _counts(tokens: list[str]) -> dict[str, int]:
+    """How often each token occurs, in reading order."""
+    counts = dict.fromkeys(tokens, 1)
+    if len(counts) < len(tokens):
+        for token in counts:
+            counts[token] = tokens.count(token)
     return counts
 
 
@@ -180,15 +193,25 @@ def _by_paper(
     return _assignment(edition, fingerprint, position, time, sketch, tokens, choice), sketch
 
 
-def _choice(edition: Edition, fingerprint: Fingerprint, ranked: list[tuple[float, int]], near: int) -> Choice:
-    """What the matches mean: `ranked` similar stories, and the first `near` clusters of `edition.found`."""
-    similar, duplicate_of = _copies(edition, ranked, fingerprint)
-    body = None if fingerprint.body_signature is None else _same_body(edition, fingerprint.body_signature)
-    if body is not None:
-        cluster_id = edition.lifetimes.resolve(body.cluster_id)
-        return Choice(cluster_id, [], similar, body.duplicate_of or body.story.id)
-    chosen, merged = _choose(edition, fingerprint.story.id, near)
-    return Choice(chosen, merged, similar, duplicate_of)
+def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, near: int, asked: int) -> Choice:
+    """What the matches mean: so many similar stories, clusters near and clusters asked are in `edition.found`."""
+    ranked, duplicate_of = _copies(edition, fingerprint, similar) if similar else ([], None)
+    if fingerprint.body_signature is not None:
+        body = _same_body(edition, fingerprint.body_signature)
+        if body is not None:
+            cluster_id = edition.lifetimes.resolve(body.cluster_id)
+            return Choice(cluster_id, [], ranked, body.duplicate_of or body.story.id)
+    if edition.watch is not None:
+        _show(edition, edition.watch, fingerprint.story.id, near, asked)
+    if not asked:
+        return Choice(None, [], ranked, duplicate_of)
+    found, in_group = edition.found, edition.in_group
+    if asked == 1:
+        return Choice(in_group[int(found.asked[0])].id, [], ranked, duplicate_of)
+    joins = zip(found.asked[:asked].tolist(), found.taken[:asked].tolist(), strict=True)
+    parts = [in_group[group] for group, taken in joins if taken]
+    survivor = min(parts, key=lambda part: (part.first, part.id))
+    return Choice(survivor.id, [part.id for part in parts if part is not survivor], ranked, duplicate_of)
 
 
 def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
@@ -196,25 +219,25 @@ def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
     rule, own = edition.rule, minhash.from_bytes(signature)
     found: list[tuple[float, int, Assignment]] = []
     for body in edition.matchable.bodies.query(body_keys(rule, signature))[0].tolist():
-        row = edition.matchable.with_body[body]
+        row = edition.rows[edition.matchable.with_body[body]]
         assert row.body_signature is not None
         found.append((-minhash.similarity(own, minhash.from_bytes(row.body_signature)), row.position, row))
     found.sort()
     return found[0][2] if found and -found[0][0] >= rule.body_copy_at else None
 
 
-def _copies(
-    edition: Edition, best: list[tuple[float, int]], fingerprint: Fingerprint
-) -> tuple[list[Similar], str | None]:
-    """The similar stories, best first, and the first story that this one is a near-duplicate of."""
-    rule, rows = edition.rule, edition.matchable.rows
-    ranked = [(score, rows[number]) for score, number in best]
-    similar = [Similar(row.story.id, score) for score, row in ranked]
-    for score, row in ranked:
+def _copies(edition: Edition, fingerprint: Fingerprint, count: int) -> tuple[list[Similar], str | None]:
+    """The first `count` similar stories of `edition.found`, and the first story that this one is a near-duplicate of."""
+    rule, ids, found = edition.rule, edition.matchable.ids, edition.found
+    scores = found.scores[:count].tolist()
+    ranked = [ids[number] for number in found.similar[:count].tolist()]
+    similar = list(map(Similar, ranked, scores))
+    for story_id, score in zip(ranked, scores, strict=True):
         if score < rule.duplicate_least:
             break
+        row = edition.rows[story_id]
         if is_copy(rule, score, fingerprint, row):
-            return similar, row.duplicate_of or row.story.id
+            return similar, row.duplicate_of or story_id
     return similar, None
 
 
@@ -236,46 +259,18 @@ def is_copy(rule: ClusterRule, jaccard: float, fingerprint: Fingerprint, earlier
     return len(shorter) >= rule.duplicate_beginning and longer[: len(shorter)] == shorter
 
 
-def _choose(edition: Edition, story_id: str, near: int) -> tuple[str | None, list[str]]:
-    """The cluster to join, None for a new one, and the clusters to merge into it; of the first `near` of `edition.found`."""
-    found = edition.found
-    scores = found.features[:near, JOIN_FEATURES].tolist()
-    groups = found.near[:near].tolist()
-    if edition.watch is not None:
-        for group, features in zip(groups, found.features[:near, :JOIN_FEATURES].tolist(), strict=True):
-            edition.watch.join(story_id, edition.in_group[group].members, features)
-    if not scores or max(scores) < edition.join_from:
-        return None, []
-    asked = [(score, group) for score, group in zip(scores, groups, strict=True) if score >= edition.ask_merge_from]
-    if len(asked) <= 1:
-        return edition.in_group[groups[scores.index(max(scores))]].id, []
-    return _merge(edition, [(score, edition.in_group[group]) for score, group in asked])
-
-
-def _merge(edition: Edition, asked: list[tuple[float, Cluster]]) -> tuple[str, list[str]]:
-    """The cluster that lives on, of those that the story may belong to and their join scores, and those that merge into it."""
-    rule, weight = edition.rule, edition.weights.merge
-    asked.sort(key=lambda pair: (-pair[0], pair[1].opened))
-    best_score, best = asked[0]
-    parts, whole = [best], _extent(best)
-    for score, other in asked[1:]:
-        across = sum(edition.centroids.dot(part.group, other.group) for part in parts)
-        larger, smaller = whole, _extent(other)
-        if larger.size < smaller.size:
-            larger, smaller = smaller, larger
-        compared = merge_features(larger, smaller, across, probability(best_score), probability(score))
-        if edition.watch is not None:
-            edition.watch.merge([member for part in parts for member in part.members], other.members, compared)
-        fits = whole.size + other.size < rule.largest
-        if fits and merge_score(weight, compared) >= edition.merge_from:
-            parts.append(other)
-            whole = joined(whole, _extent(other), across)
-    survivor = min(parts, key=lambda part: (part.first, part.id))
-    return survivor.id, [part.id for part in parts if part is not survivor]
-
-
-def _extent(of: Cluster) -> Extent:
-    return Extent(of.first[0], of.last, of.size, of.square)
+def _show(edition: Edition, watch: Watch, story_id: str, near: int, asked: int) -> None:
+    """Let the watch see the decisions that `edition.found` holds."""
+    found, in_group = edition.found, edition.in_group
+    for group, features in zip(found.near[:near].tolist(), found.features[:near].tolist(), strict=True):
+        watch.join(story_id, in_group[group].members, features[:-1])
+    parts: list[str] = []
+    for index, group in enumerate(found.asked[:asked].tolist()):
+        members = in_group[group].members
+        if index:
+            watch.merge(parts, members, found.compared[index].tolist())
+        if found.taken[index]:
+            parts = parts + members
 
 
 def _new_id(story_id: str) -> str:
@@ -299,16 +294,17 @@ def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Clust
     ]
     now = edition.clusters[edition.lifetimes.resolve(row.cluster_id)]
     first = edition.rows[now.first[1]].story
+    last = int(edition.facts[now.group, LAST])
     states.append(
         records.Cluster(
             id=now.id,
             edition=story.edition,
             position=now.position,
-            stories=now.size,
+            stories=len(now.members),
             publishers=len(now.publishers),
             headline=first.title,
             first_seen=first.crawled_at,
-            last_seen=story.crawled_at if time == now.last else from_micros(now.last),
+            last_seen=story.crawled_at if time == last else from_micros(last),
         )
     )
     return states

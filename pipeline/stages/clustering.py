@@ -4,7 +4,6 @@ It is a function of the *set* of rows (`Assignment`) that are kept: all sums are
 and rows live as long as their cluster. `restore` is that function.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -22,7 +21,7 @@ from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.match import keep
 from pipeline.stages.matchable import Found, Matchable, story_keys
 from pipeline.stages.rules import ClusterRule
-from pipeline.stages.scores import Facts
+from pipeline.stages.scores import FIRST, LAST, OPENED, SIZE, SQUARE, Facts
 from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights, log_odds, shipped
 from pipeline.times import to_micros
@@ -36,21 +35,12 @@ class Cluster:
     group: int
     first: tuple[int, str]
     """time and id of its first story"""
-    last: int = 0
     position: int = -1
-    opened: int = 0
-    """the least position of its stories"""
     members: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     """their numbers in the bucket tables"""
-    square: int = 0
-    """the squared length of the sum of its vectors"""
-    publishers: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def size(self) -> int:
-        """How many stories it has."""
-        return len(self.members)
+    publishers: dict[str, int] = field(default_factory=dict)
+    """how many of its stories each publisher family has"""
 
 
 class Sketch:
@@ -82,7 +72,7 @@ class Edition:
         self.watch = watch
         self.rule = rule or ClusterRule()
         self.weights = weights or shipped()
-        self.join_weights = np.array(self.weights.join)
+        self.join_weights, self.merge_weights = np.array(self.weights.join), np.array(self.weights.merge)
         self.join_from, self.ask_merge_from, self.merge_from = map(
             log_odds, (self.rule.join_at, self.rule.ask_merge_at, self.rule.merge_at)
         )
@@ -97,18 +87,21 @@ class Edition:
         self.centroids.count(
             BACKGROUND, token_ids(background.holding), np.array([*background.holding.values()], np.int64)
         )
-        self.facts: Facts = np.zeros((256, 5), np.int64)
+        self.facts: Facts = np.zeros((256, 6), np.int64)
         self.in_group: dict[int, Cluster] = {}
         self.matchable = Matchable(self.rule)
         self.found = Found(self.rule)
         self.position = -1
         """the largest position of a row: everything up to it has been decided"""
 
-    def note(self, cluster: Cluster) -> None:
-        """Bring the cluster's line in the table of figures up to date."""
-        if cluster.group >= len(self.facts):
+    def open(self, cluster_id: str, first: tuple[int, str], position: int) -> Cluster:
+        """A new cluster, for a first story of this time and id at a position."""
+        opened = Cluster(cluster_id, self.centroids.open(), first)
+        if opened.group >= len(self.facts):
             self.facts = np.concatenate([self.facts, np.zeros_like(self.facts)])
-        self.facts[cluster.group] = (cluster.first[0], cluster.last, cluster.size, cluster.square, cluster.opened)
+        self.facts[opened.group] = (first[0], first[0], 0, 0, position, 0)
+        self.clusters[cluster_id] = self.in_group[opened.group] = opened
+        return opened
 
 
 def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
@@ -135,16 +128,14 @@ def advance(edition: Edition, time: int) -> Dropped:
     rows: list[str] = []
     for cluster_id in lifetimes.expire():
         dead = edition.clusters.pop(cluster_id)
-        edition.centroids.drop(dead.group)
+        edition.centroids.drop(dead.group, EVERYWHERE)
         del edition.in_group[dead.group]
         clusters.append(cluster_id)
         rows += dead.members
-        gone = [edition.rows.pop(story_id) for story_id in dead.members]
-        ids = token_ids([token for row in gone for token in headline(row)])
-        edition.centroids.count(EVERYWHERE, ids, np.full(len(ids), -1))
-        for row in gone:
-            if row.merged:
-                clusters.extend(absorbed for absorbed in row.merged if lifetimes.survivor.pop(absorbed, None))
+        for story_id in dead.members:
+            merged = edition.rows.pop(story_id).merged
+            if merged:
+                clusters.extend(absorbed for absorbed in merged if lifetimes.survivor.pop(absorbed, None))
     return Dropped(clusters, rows)
 
 
@@ -152,36 +143,33 @@ def apply(edition: Edition, row: Assignment, sketch: Sketch, time: int) -> None:
     """Take a decided story of `time` into the state."""
     story = row.story
     lifetimes = edition.lifetimes
+    first = (time, story.id)
     joined = edition.clusters.get(row.cluster_id)
     if joined is None:
-        joined = Cluster(row.cluster_id, edition.centroids.open(), (time, story.id), time, opened=row.position)
-        edition.clusters[joined.id] = edition.in_group[joined.group] = joined
+        joined = edition.open(row.cluster_id, first, row.position)
     for absorbed_id in row.merged:
         if absorbed_id in edition.clusters:
             _absorb(edition, joined, edition.clusters.pop(absorbed_id))
             lifetimes.merge(absorbed_id, joined.id)
-    first = (time, story.id)
     joined.first = min(joined.first, first)
-    joined.last = max(joined.last, time)
-    joined.position = max(joined.position, row.position)
+    joined.position = row.position
     joined.members.append(story.id)
-    joined.publishers[story.family] += 1
+    joined.publishers[story.family] = joined.publishers.get(story.family, 0) + 1
     lifetimes.touch(joined.id)
-    joined.square += _keep(edition, row, sketch, joined)
-    edition.note(joined)
+    _keep(edition, row, sketch, joined, time)
     edition.rows[story.id] = row
-    edition.position = max(edition.position, row.position)
+    edition.position = row.position
 
 
-def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster) -> int:
-    """Take the story into the arrays; returns by how much the square of its cluster's sum grew."""
+def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster, time: int) -> None:
+    """Take the story into the arrays."""
     matchable, centroids = edition.matchable, edition.centroids
     number = matchable.add(row, edition.lifetimes.stream_time)
     joined.numbers.append(number)
     if edition.rule.profile == "newshound":
         matchable.signatures[number] = sketch.signature
     centroids.make_room(2 * len(sketch.ids))
-    new, grown = keep(
+    new = keep(
         number,
         matchable.buckets.head,
         matchable.buckets.node,
@@ -189,30 +177,33 @@ def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster) ->
         matchable.items.tokens,
         matchable.items.sizes,
         matchable.items.group,
+        centroids.owners,
         centroids.entries,
         centroids.heads,
         sketch.ids,
         sketch.weights,
         sketch.held,
         joined.group,
+        edition.facts,
+        time,
     )
     centroids.made(new)
-    return int(grown)
 
 
 def _absorb(edition: Edition, survivor: Cluster, absorbed: Cluster) -> None:
     """Add what one cluster holds to another."""
-    survivor.square += absorbed.square + 2 * edition.centroids.dot(survivor.group, absorbed.group)
-    edition.centroids.merge(survivor.group, absorbed.group)
+    one, other = edition.facts[survivor.group], edition.facts[absorbed.group]
+    one[FIRST], one[OPENED] = min(one[FIRST], other[FIRST]), min(one[OPENED], other[OPENED])
+    one[LAST] = max(one[LAST], other[LAST])
+    one[SIZE] += other[SIZE]
+    one[SQUARE] += edition.centroids.merge(survivor.group, absorbed.group)
     del edition.in_group[absorbed.group]
     edition.matchable.move(absorbed.numbers, survivor.group)
     survivor.first = min(survivor.first, absorbed.first)
-    survivor.last = max(survivor.last, absorbed.last)
-    survivor.position = max(survivor.position, absorbed.position)
-    survivor.opened = min(survivor.opened, absorbed.opened)
     survivor.members += absorbed.members
     survivor.numbers += absorbed.numbers
-    survivor.publishers.update(absorbed.publishers)
+    for family, stories in absorbed.publishers.items():
+        survivor.publishers[family] = survivor.publishers.get(family, 0) + stories
 
 
 def headline(row: Assignment) -> Collection[str]:

@@ -54,13 +54,13 @@ class Counted:
         """How many stories are the event's."""
         if event is None or event.since is None:
             return len(self.stories)
-        return len(self.stories) - bisect_left(self.stories, (to_micros(event.since), ""))
+        return len(self.stories) - bisect_left(self.stories, (event.since, ""))
 
     def stories_of(self, event: EventMark | None) -> list[tuple[int, str]]:
         """The stories that are the event's: from its first window on."""
         if event is None or event.since is None:
             return self.stories
-        return self.stories[bisect_left(self.stories, (to_micros(event.since), "")) :]
+        return self.stories[bisect_left(self.stories, (event.since, "")) :]
 
     def move(self, **changes: bool | int) -> EventMark:
         """Move the current event on to its next update, with these changes of its mark."""
@@ -114,8 +114,9 @@ def restore(edition: Edition, rows: Iterable[Detection]) -> None:
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
     for row in sorted(rows, key=lambda row: row.assignment.position):
-        edition.lifetimes.advance(to_micros(row.assignment.story.crawled_at))
-        counted, _ = count(edition, row.assignment)
+        time = to_micros(row.assignment.story.crawled_at)
+        edition.lifetimes.advance(time)
+        counted, _ = count(edition, row.assignment, time)
         counted.events = list(row.marks)
         edition.rows[row.assignment.story.id] = row
     for counted in edition.counted.values():
@@ -132,10 +133,11 @@ def advance(edition: Edition, time: int) -> Dropped:
     dropped = Dropped([], [])
     for cluster_id in lifetimes.expire():
         dropped.clusters.append(cluster_id)
-        for _, story_id in edition.counted.pop(cluster_id).stories:
-            for absorbed in edition.rows.pop(story_id).assignment.merged:
+        story_ids = [story_id for _, story_id in edition.counted.pop(cluster_id).stories]
+        for row in map(edition.rows.pop, story_ids):
+            for absorbed in row.assignment.merged:
                 lifetimes.survivor.pop(absorbed, None)
-            dropped.rows.append(story_id)
+        dropped.rows.extend(story_ids)
     return dropped
 
 
@@ -161,10 +163,9 @@ def breaking_window(times: list[int], publishers: list[str], new: int, rule: Det
     return best
 
 
-def count(edition: Edition, assignment: Assignment) -> tuple[Counted, list[EventMark]]:
-    """Put the story into its cluster, merge what it showed to be one; returns the events that gave way in it, as they end."""
+def count(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted, list[EventMark]]:
+    """Put a story of `time` into its cluster, merge what it showed to be one; returns the events that gave way, as they end."""
     story = assignment.story
-    time = to_micros(story.crawled_at)
     counted = edition.counted.get(assignment.cluster_id)
     if counted is None:
         counted = edition.counted[assignment.cluster_id] = Counted(assignment.cluster_id)

@@ -10,7 +10,7 @@ The rule is looked up for the new story only, among the windows that hold it (`p
 """
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from pipeline.stages.evidence import describe
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.renewal import burst, renew_features, renew_score
 from pipeline.stages.weights import log_odds
-from pipeline.times import from_micros, to_micros
+from pipeline.times import to_micros
 
 Window = list[tuple[int, str]]
 """Stories as (time, id), by time."""
@@ -32,8 +32,7 @@ FEWEST = 2
 """Stories that have a mean similarity."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What counting one story brought."""
 
     row: Detection
@@ -49,14 +48,15 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     if assignment.position <= edition.position:
         row = edition.rows.get(story.id)
         return None if row is None or row.assignment.position != assignment.position else Outcome(row, Dropped([], []))
-    dropped = advance(edition, to_micros(story.crawled_at))
+    time = to_micros(story.crawled_at)
+    dropped = advance(edition, time)
     updates = _end_events(edition, assignment)
-    counted, gave_ways = count(edition, assignment)
+    counted, gave_ways = count(edition, assignment, time)
     edition.rows[story.id] = Detection(assignment=assignment, updates=[])
     for gave_way in gave_ways:
         window = last_window(edition, counted, gave_way)
         updates.append(describe(edition, counted, "ended", window, assignment, gave_way))
-    brought = _updates(edition, counted, assignment)
+    brought = _updates(edition, counted, assignment, time)
     updates += brought
     if brought:  # a late story can start or reopen what stream time has left behind
         updates += _end_events(edition, assignment)
@@ -65,17 +65,17 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     return Outcome(edition.rows[story.id], dropped)
 
 
-def _updates(edition: Edition, counted: Counted, cause: Assignment) -> list[EventUpdate]:
-    """The start or the next update of the cluster's event, if the new story brings one."""
+def _updates(edition: Edition, counted: Counted, cause: Assignment, time: int) -> list[EventUpdate]:
+    """The start or the next update of the cluster's event, if the new story, of `time`, brings one."""
     event = counted.event
     if event is None or not event.active:
-        window = _breaking(edition, counted, cause)
+        window = _breaking(edition, counted, (time, cause.story.id))
         if window is None:
             return []
         if event is not None and not _is_another(edition, counted, window):
             return [_told(edition, counted, window, cause)]
         return [_start(edition, counted, window, cause)]
-    fresh = _fresh_burst(edition, counted, cause)
+    fresh = _fresh_burst(edition, counted, event, (time, cause.story.id))
     if fresh is not None and _is_another(edition, counted, fresh):
         counted.move(active=False)
         ended = describe(edition, counted, "ended", last_window(edition, counted), cause)
@@ -85,29 +85,28 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment) -> list[Even
     return []
 
 
-def _breaking(edition: Edition, counted: Counted, cause: Assignment) -> Window | None:
+def _breaking(edition: Edition, counted: Counted, story: tuple[int, str]) -> Window | None:
     """The fullest window that holds the new story and breaks."""
     rule = edition.rule
     if len(counted.stories) <= rule.threshold or len(counted.publishers) < rule.min_publishers:
         return None
-    time = to_micros(cause.story.crawled_at)
+    time, _ = story
     low = bisect_left(counted.stories, (time - rule.window, ""))
     high = bisect_right(counted.stories, (time + rule.window + 1, ""))
     if high - low <= rule.threshold:
         return None
     near = counted.stories[low:high]
-    new = bisect_left(near, (time, cause.story.id))
+    new = bisect_left(near, story)
     window = breaking_window([at for at, _ in near], [_publisher(edition, story_id) for _, story_id in near], new, rule)
     return None if window is None else near[window[0] : window[1]]
 
 
-def _fresh_burst(edition: Edition, counted: Counted, cause: Assignment) -> Window | None:
+def _fresh_burst(edition: Edition, counted: Counted, event: EventMark, story: tuple[int, str]) -> Window | None:
     """The stories of the window up to the new one that are later than the one in which the event broke, if they break."""
     rule = edition.rule
-    time = to_micros(cause.story.crawled_at)
-    since = max(time - rule.window, to_micros(counted.events[-1].window_end) + 1)
+    since = max(story[0] - rule.window, event.window_end + 1)
     low = bisect_left(counted.stories, (since, ""))
-    high = bisect_right(counted.stories, (time, cause.story.id))
+    high = bisect_right(counted.stories, story)
     if high - low - rule.threshold not in COMPARED_AT:
         return None
     fresh = counted.stories[low:high]
@@ -120,7 +119,7 @@ def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
     if edition.rule.renew_at >= 1.0 or len(window) < FEWEST:
         return False
     new = burst([edition.rows[story_id].assignment.weights for _, story_id in window])
-    for event in counted.events:
+    for event in reversed(counted.events):  # it is most like the last
         broken = _broken_window(edition, counted, event)
         if len(broken) < FEWEST:
             return False
@@ -137,8 +136,8 @@ def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
 
 def _broken_window(edition: Edition, counted: Counted, event: EventMark) -> Window:
     """The stories that were in the window in which the event broke."""
-    low = bisect_left(counted.stories, (to_micros(event.window_start), ""))
-    high = bisect_right(counted.stories, (to_micros(event.window_end) + 1, ""))
+    low = bisect_left(counted.stories, (event.window_start, ""))
+    high = bisect_right(counted.stories, (event.window_end + 1, ""))
     return [
         story for story in counted.stories[low:high] if edition.rows[story[1]].assignment.position <= event.position
     ]
@@ -151,12 +150,12 @@ def _start(edition: Edition, counted: Counted, window: Window, cause: Assignment
         event_id="e" + counted.id[1:] + ("" if first else f"-{len(counted.events) + 1}"),
         sequence=1,
         active=True,
-        started_at=from_micros(edition.lifetimes.stream_time),
+        started_at=edition.lifetimes.stream_time,
         reported=0,
         position=cause.position,
-        window_start=from_micros(window[0][0]),
-        window_end=from_micros(window[-1][0]),
-        since=None if first else from_micros(window[0][0]),
+        window_start=window[0][0],
+        window_end=window[-1][0],
+        since=None if first else window[0][0],
     )
     counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
     edition.expect_end(counted)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
+from itertools import chain
 from typing import Literal
 
 from pipeline.records import Assignment, EventMark, EventStory, EventUpdate, Rule
@@ -76,11 +77,11 @@ def _burst(edition: Edition, counted: Counted, window: list[tuple[int, str]]) ->
 
 def _by_centrality(rows: list[Assignment]) -> list[Assignment]:
     """The stories, those first whose tokens the others share most: by the mean number of stories that hold a token."""
-    holding = Counter(token for row in rows for token in row.weights)
+    holding = Counter(chain.from_iterable(row.weights for row in rows))
     return sorted(
         rows,
         key=lambda row: (
-            -sum(holding[token] for token in row.weights) / max(1, len(row.weights)),
+            -sum(map(holding.__getitem__, row.weights)) / max(1, len(row.weights)),
             row.story.crawled_at,
             row.story.id,
         ),

@@ -4,7 +4,7 @@ Match:
 
     tokens --weigh--> vector
     signature --band keys--> buckets --query--> candidates --rank--> similar stories
-                                                     |-----consider--> clusters with join scores
+                                                     |-----consider--> clusters with join scores --merge--> those it joins
 Keep:
 
     vector --> the centroid of its cluster, and the word counts
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.similarity.buckets import Keys, Numbers, band_keys, insert, query
-from pipeline.similarity.centroids import Entries, Weights, add, count_held
+from pipeline.similarity.centroids import Entries, Heads, Owners, Weights, add, count_held
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import WIDTH, Ids, put, rank
 from pipeline.similarity.tfidf import EVERYWHERE, weigh
-from pipeline.stages.scores import Facts, consider
+from pipeline.stages.merge import merge
+from pipeline.stages.scores import FIRST, LAST, SIZE, SQUARE, Facts, consider
 
 
 @kernel
@@ -29,6 +30,7 @@ def match(
     rows: int,
     head: NDArray[np.int32],
     node: NDArray[np.uint32],
+    seen: NDArray[np.int32],
     oldest: int,
     after: int,
     capacity: int,
@@ -40,7 +42,9 @@ def match(
     held: int,
     documents: int,
     lead_weight: float,
+    owners: Owners,
     entries: Entries,
+    heads: Heads,
     facts: Facts,
     time: int,
     longest_life: int,
@@ -48,6 +52,10 @@ def match(
     decay: int,
     least_cosine: float,
     join: NDArray[np.float64],
+    join_from: float,
+    ask_from: float,
+    merge_from: float,
+    merging: NDArray[np.float64],
     least_shared: int,
     least_similar: float,
     keys: Keys,
@@ -56,20 +64,23 @@ def match(
     similar: Numbers,
     near: NDArray[np.int64],
     features: NDArray[np.float64],
-) -> tuple[int, int]:
-    """The story's vector, its most similar stories and the clusters nearest to it; returns how many of both.
+    asked: NDArray[np.int64],
+    taken: NDArray[np.bool_],
+    compared: NDArray[np.float64],
+) -> tuple[int, int, int]:
+    """The story's vector, its most similar stories, the clusters nearest to it and those it joins; returns how many of each.
 
-    Fills `keys`, `weights`, `similar` with `scores`, and `near` with `features`. The parameters are those of `band_keys`,
-    `query`, `rank`, `weigh` and `consider`.
+    Fills `keys`, `weights`, `similar` with `scores`, `near` with `features`, and `asked`, `taken` and `compared`. The parameters
+    are those of `weigh`, `band_keys`, `query`, `rank`, `consider` and `merge`.
     """
     bands = len(head)
     terms = np.empty((3, held))
-    weigh(entries, ids, counts, held, documents, lead_weight, terms, weights)
+    weigh(owners, entries, ids, counts, held, documents, lead_weight, terms, weights)
     keys[:] = band_keys(signature, bands, rows)
     if held == 0:
-        return 0, 0
+        return 0, 0, 0
     found, shared = np.empty(bands * capacity, np.int64), np.empty(bands * capacity, np.int64)
-    count = query(head, node, keys, oldest, after, capacity, found, shared)
+    count = query(head, node, seen, keys, oldest, after, capacity, found, shared)
     ranked = rank(
         tokens,
         sizes,
@@ -87,6 +98,7 @@ def match(
     considered = consider(
         theirs,
         facts,
+        owners,
         entries,
         ids,
         weights,
@@ -100,7 +112,23 @@ def match(
         near,
         features,
     )
-    return ranked, considered
+    joining = merge(
+        owners,
+        entries,
+        heads,
+        facts,
+        near[:considered],
+        features[:considered, -1],
+        join_from,
+        ask_from,
+        merge_from,
+        largest,
+        merging,
+        asked,
+        taken,
+        compared,
+    )
+    return ranked, considered, joining
 
 
 @kernel
@@ -112,16 +140,22 @@ def keep(
     tokens: NDArray[np.uint32],
     sizes: NDArray[np.int64],
     groups: NDArray[np.int64],
+    owners: Owners,
     entries: Entries,
-    heads: NDArray[np.int64],
+    heads: Heads,
     ids: Ids,
     weights: Weights,
     held: int,
     group: int,
-) -> tuple[int, int]:
-    """Take a story of a group in; returns how many entries are new, and by how much the square of the group's sum grew."""
+    facts: Facts,
+    time: int,
+) -> int:
+    """Take a story of a group in, at its time; returns how many entries are new."""
     insert(head, node, keys, number)
     put(tokens, sizes, groups, number, ids[:held], group)
-    new, grown = add(entries, heads, group, ids, weights, held)
-    new += count_held(entries, heads, EVERYWHERE, ids[:held], np.ones(held, np.int64))
-    return new, grown
+    new, grown = add(owners, entries, heads, group, ids, weights, held)
+    facts[group, FIRST] = min(facts[group, FIRST], time)
+    facts[group, LAST] = max(facts[group, LAST], time)
+    facts[group, SIZE] += 1
+    facts[group, SQUARE] += grown
+    return new + count_held(owners, entries, heads, EVERYWHERE, ids[:held], np.ones(held, np.int64))

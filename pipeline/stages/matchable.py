@@ -10,7 +10,7 @@ from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import BucketTables, Keys, band_keys, xor_keys
 from pipeline.similarity.items import Items
 from pipeline.stages.rules import ClusterRule
-from pipeline.stages.weights import JoinWeights
+from pipeline.stages.weights import JoinWeights, MergeWeights
 
 
 class Found:
@@ -22,6 +22,9 @@ class Found:
         self.similar = np.empty(rule.similar_kept, np.int64)
         self.near = np.empty(rule.considered, np.int64)
         self.features = np.empty((rule.considered, len(JoinWeights._fields) + 1))
+        self.asked = np.empty(rule.considered, np.int64)
+        self.taken = np.empty(rule.considered, np.bool_)
+        self.compared = np.empty((rule.considered, len(MergeWeights._fields)))
 
 
 class Matchable:
@@ -32,23 +35,23 @@ class Matchable:
         self.buckets = BucketTables(rule.bands, rule.bucket_capacity)
         self.bodies = BucketTables(rule.body_bands, rule.bucket_capacity)
         self.items = Items()
-        self.rows: dict[int, Assignment] = {}
-        """by number in `buckets`"""
-        self.with_body: dict[int, Assignment] = {}
-        """by number in `bodies`"""
+        self.ids: dict[int, str] = {}
+        """story ids by number in `buckets`"""
+        self.with_body: dict[int, str] = {}
+        """the same by number in `bodies`"""
         self.signatures: dict[int, NDArray[np.uint32]] = {}
         """by number in `buckets`, for the profile that compares them"""
-        self._came: deque[tuple[int, int]] = deque()
-        """the stream time at which each came, and its number"""
+        self._came: deque[tuple[int, int, bool]] = deque()
+        """the stream time at which each came, its number, and whether it has a body"""
 
     def add(self, row: Assignment, stream_time: int) -> int:
         """Let a story be matched; returns its number, for which there are slots in `buckets` and `items`."""
         number = self.buckets.next_number()
         self.items.reserve(number, self.buckets.oldest)
-        self.rows[number] = row
-        self._came.append((stream_time, number))
+        self.ids[number] = row.story.id
+        self._came.append((stream_time, number, row.body_signature is not None))
         if row.body_signature is not None:
-            self.with_body[self.bodies.insert(body_keys(self._rule, row.body_signature))] = row
+            self.with_body[self.bodies.insert(body_keys(self._rule, row.body_signature))] = row.story.id
         return number
 
     def move(self, numbers: list[int], group: int) -> None:
@@ -58,11 +61,11 @@ class Matchable:
     def forget(self, horizon: int) -> None:
         """Match no more with the stories that came before the horizon."""
         while self._came and self._came[0][0] < horizon:
-            number = self._came.popleft()[1]
-            row = self.rows.pop(number)
+            _, number, with_body = self._came.popleft()
+            del self.ids[number]
             self.signatures.pop(number, None)
             self.buckets.forget(number + 1)
-            if row.body_signature is not None:
+            if with_body:
                 body = next(iter(self.with_body))
                 del self.with_body[body]
                 self.bodies.forget(body + 1)

@@ -5,6 +5,7 @@ from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import Numbers
 from pipeline.stages.choice import Choice
 from pipeline.stages.clustering import Edition, Sketch
+from pipeline.stages.scores import OPENED
 
 
 def newshound(edition: Edition, candidates: tuple[Numbers, Numbers], sketch: Sketch) -> Choice:
@@ -19,7 +20,9 @@ def newshound(edition: Edition, candidates: tuple[Numbers, Numbers], sketch: Ske
         for number, shared in zip(candidates[0].tolist(), candidates[1].tolist(), strict=True)
         if shared >= rule.similar_bands
     ]
-    ranked = [(-score, matchable.rows[number]) for score, number in sorted(found) if -score >= rule.similar_at]
+    ranked = [
+        (-score, edition.rows[matchable.ids[number]]) for score, number in sorted(found) if -score >= rule.similar_at
+    ]
     linked = {edition.lifetimes.resolve(row.cluster_id) for _, row in ranked}
     if not linked:
         return Choice(None, [], [], None)
@@ -40,7 +43,7 @@ def hu_you(edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: i
     rule, matchable = edition.rule, edition.matchable
     rows: list[tuple[int, int, Assignment]] = []
     for number in candidates[0].tolist():
-        row = matchable.rows[number]
+        row = edition.rows[matchable.ids[number]]
         bits = simhash.distance(fingerprint, simhash.from_hex(row.simhash))
         if bits <= rule.similar_bits:
             rows.append((bits, row.position, row))
@@ -50,7 +53,7 @@ def hu_you(edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: i
         cluster = edition.clusters[cluster_id]
         bits = simhash.distance(fingerprint, simhash.from_hex(edition.rows[cluster.members[0]].simhash))
         if bits <= rule.similar_bits:
-            leaders.append((bits, cluster.opened, cluster_id))
+            leaders.append((bits, int(edition.facts[cluster.group, OPENED]), cluster_id))
     similar = [Similar(row.story.id, 1 - bits / simhash.BITS) for bits, _, row in rows[:10]]
     copies = [row.duplicate_of or row.story.id for bits, _, row in rows if bits <= rule.duplicate_bits]
     return Choice(min(leaders)[2] if leaders else None, [], similar, copies[0] if copies else None)

@@ -9,6 +9,7 @@ compared with the windows in which the cluster broke before, by what changed in 
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import NamedTuple
@@ -33,10 +34,10 @@ class Burst(NamedTuple):
 
 def burst(vectors: Sequence[Vector]) -> Burst:
     """The mean of at least two vectors."""
-    sums: dict[str, int] = {}
+    sums: defaultdict[str, int] = defaultdict(int)
     for vector in vectors:
         for token, weight in vector.items():
-            sums[token] = sums.get(token, 0) + weight
+            sums[token] += weight
     mean = {token: total / (UNIT * len(vectors)) for token, total in sums.items()}
     return Burst(len(vectors), mean, math.fsum(weight * weight for weight in mean.values()))
 

@@ -1,22 +1,19 @@
-"""The learned scores of clustering: does a story join a cluster, and are two clusters one?"""
+"""The learned score of joining: does a story belong to a cluster?"""
 
 import math
-from operator import mul
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.centroids import EMPTY, HELD, KEY, SUM, Entries, place
+from pipeline.similarity.centroids import EMPTY, HELD, SUM, Entries, Owners, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
 from pipeline.similarity.tfidf import UNIT
-from pipeline.stages.weights import MergeWeights
 from pipeline.times import HOUR
 
-FIRST, LAST, SIZE, SQUARE, OPENED = range(5)
-"""Columns of the table of clusters that `consider` reads: times of the first and last story, stories, squared length of
-the sum of vectors, and the position of the story that opened it."""
+FIRST, LAST, SIZE, SQUARE, OPENED, SEEN = range(6)
+"""Columns of the table of clusters: times of the first and last story, stories, squared length of the sum of vectors, the
+position of the story that opened it, and zero (a kernel marks there what it has seen)."""
 
 Facts = NDArray[np.int64]
 
@@ -25,6 +22,7 @@ Facts = NDArray[np.int64]
 def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back and forth
     groups: NDArray[np.int64],
     facts: Facts,
+    owners: Owners,
     entries: Entries,
     ids: Ids,
     weights: NDArray[np.int64],
@@ -50,18 +48,18 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
     nearness = np.zeros(most)
     cosines = np.zeros(most)
     count = 0
-    ordered = np.sort(groups)
-    for index in range(len(ordered)):
-        group = ordered[index]
-        if index > 0 and group == ordered[index - 1]:
+    for index in range(len(groups)):
+        group = groups[index]
+        if facts[group, SEEN] > 0:
             continue
+        facts[group, SEEN] = 1
         if time - facts[group, FIRST] > longest_life or facts[group, SIZE] >= largest:
             continue
         product = 0
         for token in range(len(ids)):
-            entry = place(entries, group, ids[token])
-            if entries[entry, KEY] != EMPTY:
-                product += weights[token] * entries[entry, SUM]
+            entry = place(owners, group, ids[token])
+            if owners[entry] != EMPTY:
+                product += weights[token] * int(entries[entry, SUM])
         cosine = product / (UNIT * math.sqrt(facts[group, SQUARE]))
         near = cosine * math.exp(-max(0, time - facts[group, LAST]) / decay)
         if near < least_cosine:
@@ -78,6 +76,8 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
         for after in range(count - 1, rank, -1):
             nearness[after], cosines[after], best[after] = nearness[after - 1], cosines[after - 1], best[after - 1]
         nearness[rank], cosines[rank], best[rank] = near, cosine, group
+    for index in range(len(groups)):
+        facts[groups[index], SEEN] = 0
     total = 0.0
     for token in range(words):
         total += idf[token]
@@ -87,10 +87,10 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
         often = max(1.0, 0.1 * size)
         specificity = capital = coverage = common = 0.0
         for token in range(words):
-            entry = place(entries, group, ids[token])
-            if entries[entry, KEY] == EMPTY or entries[entry, HELD] == 0:
+            entry = place(owners, group, ids[token])
+            if owners[entry] == EMPTY or entries[entry, HELD] == 0:
                 continue
-            holding = entries[entry, HELD]
+            holding = int(entries[entry, HELD])
             specificity += math.log1p(0.5 / (size + 2.0) * holding * rarity[token])
             coverage += idf[token]
             if marked[token] > 0:
@@ -113,58 +113,14 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
     return count
 
 
-class Extent(NamedTuple):
-    """What the merge score sees of a cluster, or of several that would be one."""
-
-    first: int
-    last: int
-    size: int
-    square: int
-
-
-def joined(left: Extent, right: Extent, across: int) -> Extent:
-    """Two clusters as one; `across` is the inner product of their sums."""
-    return Extent(
-        min(left.first, right.first),
-        max(left.last, right.last),
-        left.size + right.size,
-        left.square + right.square + 2 * across,
-    )
-
-
-def merge_features(larger: Extent, smaller: Extent, across: int, best_join: float, other_join: float) -> MergeWeights:
-    """The features of two clusters, in the order of their weights; `across` is the inner product of their sums."""
-    first, last = min(larger.first, smaller.first), max(larger.last, smaller.last)
-    return MergeWeights(
-        1.0,
-        math.log(across / math.sqrt(larger.square * smaller.square) + 0.01),
-        math.log(smaller.size),
-        math.sqrt(larger.square) / (UNIT * larger.size),
-        math.sqrt(smaller.square) / (UNIT * smaller.size),
-        best_join,
-        other_join,
-        log_hours(abs(larger.first - smaller.first)),
-        log_hours(last - first),
-        log_hours(abs(larger.last - smaller.last)),
-        affinity(
-            across / (UNIT * UNIT * larger.size * smaller.size),
-            inner_similarity(larger.square, larger.size),
-            inner_similarity(smaller.square, smaller.size),
-        ),
-    )
-
-
-def merge_score(weight: MergeWeights, features: MergeWeights) -> float:
-    """Log-odds that the two clusters are about one event."""
-    return math.fsum(map(mul, weight, features))
-
-
+@kernel
 def affinity(across: float, left: float, right: float) -> float:
     """Ln of the mean similarity across two groups over that within them."""
     within = math.sqrt(max(left, 0.01) * max(right, 0.01))
     return math.log((across + 0.005) / (within + 0.005))
 
 
+@kernel
 def inner_similarity(square: float, size: int) -> float:
     """The mean cosine of two different stories of a group, from the squared length of the sum of its vectors.
 
@@ -173,6 +129,7 @@ def inner_similarity(square: float, size: int) -> float:
     return (square / (UNIT * UNIT) - size) / (size * (size - 1)) if size > 1 else 0.2
 
 
+@kernel
 def log_hours(micros: int) -> float:
     """ln(1 + hours)."""
     return math.log1p(micros / HOUR)

@@ -65,7 +65,7 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
                 len(clusterings.centroids.entries),
                 len(clusterings.facts),
                 len(clusterings.lifetimes.survivor),
-                len(matchable.rows),
+                len(matchable.ids),
                 len(detections.rows),
                 len(detections.counted),
             ]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.similarity import centroids
-from pipeline.similarity.centroids import EMPTY, HELD, KEY, SUM, Centroids, place
+from pipeline.similarity.centroids import EMPTY, HELD, SUM, Centroids, dot, place
 
 vectors = st.dictionaries(st.integers(0, 12), st.integers(1, 65_536), min_size=1, max_size=5)
 actions = st.lists(
@@ -16,7 +16,7 @@ actions = st.lists(
 
 def add(table, group, ids, weights, held):
     table.make_room(len(ids))
-    new, grown = centroids.add(table.entries, table.heads, group, ids, weights, held)
+    new, grown = centroids.add(table.owners, table.entries, table.heads, group, ids, weights, held)
     table.made(new)
     return grown
 
@@ -24,8 +24,8 @@ def add(table, group, ids, weights, held):
 def read(table, group):
     found = {}
     for token in range(13):
-        entry = place(table.entries, group, token)
-        if table.entries[entry, KEY] != EMPTY:
+        entry = place(table.owners, group, token)
+        if table.owners[entry] != EMPTY:
             found[token] = (int(table.entries[entry, SUM]), int(table.entries[entry, HELD]))
     return found
 
@@ -36,6 +36,7 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(centroids, "SMALLEST", 8)
         table, groups = Centroids(), {}
+        counted = table.open()
         for action, vector, random in actions:
             if action == "open" or not groups:
                 groups[table.open()] = {}
@@ -46,6 +47,7 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
                 square = sum(total**2 for total, _ in groups[group].values())
                 ids, weights = np.array(list(vector)), np.array(list(vector.values()))
                 grown = add(table, group, ids, weights, held)
+                table.count(counted, ids[:held], np.ones(held, np.int64))
                 for index, (token, weight) in enumerate(vector.items()):
                     total, holding = groups[group].get(token, (0, 0))
                     groups[group][token] = (total + weight, holding + (index < held))
@@ -55,24 +57,36 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
                 product = sum(
                     total * groups[other].get(token, (0, 0))[0] for token, (total, _) in groups[group].items()
                 )
-                assert table.dot(group, other) == table.dot(other, group) == product
-                table.merge(group, other)
+                arrays = (table.owners, table.entries, table.heads)
+                assert dot(*arrays, group, other) == dot(*arrays, other, group) == product
+                square = sum(total**2 for total, _ in groups[group].values())
+                grown = table.merge(group, other)
                 for token, (more, holding) in groups.pop(other).items():
                     total, held = groups[group].get(token, (0, 0))
                     groups[group][token] = (total + more, held + holding)
+                assert square + grown == sum(total**2 for total, _ in groups[group].values())
             elif action == "drop":
-                table.drop(group)
+                table.drop(group, counted)
                 del groups[group]
             for known, expected in groups.items():
                 assert read(table, known) == expected
+            still = {token for sums in groups.values() for token in sums}
+            held_by_all = {token: sum(sums.get(token, (0, 0))[1] for sums in groups.values()) for token in still}
+            counts = read(table, counted)
+            assert {token: holding for token, (_, holding) in counts.items() if holding} == {
+                token: holding for token, holding in held_by_all.items() if holding
+            }
 
 
 def test_the_table_does_not_grow_with_what_comes_and_goes():
     table = Centroids()
+    counted = table.open()
+    table.count(counted, np.arange(10), np.full(10, 2_000))
     for _ in range(2_000):
         group = table.open()
         add(table, group, np.arange(10), np.full(10, 7), 10)
-        table.drop(group)
+        table.drop(group, counted)
+    assert read(table, counted)[9] == (0, 0)
     assert len(table.entries) == centroids.SMALLEST
 
 

@@ -24,7 +24,7 @@ def weighed(counts, held, background=None, everywhere=None, documents=1_000):
         centroids.count(group, token_ids(holding), np.array([*holding.values()], np.int64))
     terms, weights = np.empty((3, held)), np.empty(len(counts), np.int64)
     occurring = np.array([[*counts.values()], [0] * len(counts)], np.int64)
-    weigh(centroids.entries, token_ids(counts), occurring, held, documents, 0.25, terms, weights)
+    weigh(centroids.owners, centroids.entries, token_ids(counts), occurring, held, documents, 0.25, terms, weights)
     return dict(zip(counts, weights.tolist(), strict=True)), terms
 
 
