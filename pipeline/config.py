@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from pipeline.similarity.minhash import ROWS
+from pipeline.similarity.universal import ROWS
 from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped

@@ -23,10 +23,11 @@ from pipeline.replay import replay
 from pipeline.similarity import minhash
 from pipeline.similarity.buckets import BucketTables, band_keys
 from pipeline.similarity.curve import candidate_probability
+from pipeline.similarity.universal import ROWS
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import Weights
 
-CHOICES = tuple((minhash.ROWS // rows, rows) for rows in (1, 2, 3, 4, 5, 6, 8))
+CHOICES = tuple((ROWS // rows, rows) for rows in (1, 2, 3, 4, 5, 6, 8))
 """Bands and rows that use the whole signature."""
 LARGEST = 20_000
 """Stories of the sample that are looked at."""

@@ -5,7 +5,8 @@ A family is the name under which the feeds of one publisher count once: "Reuters
 """
 
 import json
-from functools import cache
+import re
+from functools import cache, lru_cache
 from importlib import resources
 
 import regex
@@ -14,6 +15,8 @@ from publicsuffixlist import PublicSuffixList
 _NOTE = regex.compile(r"\s*\([^)]*\)|,.*? edition$")
 _HOST = regex.compile(r"(?:[\p{L}\p{N}-]+\.)+[\p{L}]{2,}")
 _SEPARATOR = regex.compile(r"\s+(?:[-|\u2013\u2014\u00bb]|::)\s+|\s*\|\s*")
+_MARK = re.compile(r"[-|:\u2013\u2014\u00bb]")
+"""Without any of these in it, a title holds neither a separator nor a label."""
 _MARKETS = frozenset(
     [
         "africa",
@@ -114,7 +117,7 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-@cache
+@lru_cache(maxsize=65_536)
 def family(publisher: str) -> str:
     """The family of a publisher, from its name or its host."""
     name = _NOTE.sub("", publisher.casefold()).strip() or publisher.casefold()
@@ -137,6 +140,8 @@ def family(publisher: str) -> str:
 
 def cut_publisher(title: str, publisher: str) -> str:
     """The headline without what its publisher added: "Opinion | Headline - The New York Times" is "Headline"."""
+    if not _MARK.search(title):
+        return title
     home = family(publisher)
     while True:
         shorter = _cut(title, home)

@@ -4,10 +4,12 @@ Stems are Snowball's (PyStemmer). English stop words are Snowball's list, which 
 other languages have the lists of the package stop-words (BSD-3-Clause).
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
+from typing import NamedTuple
 
 import regex
 import Stemmer
@@ -30,6 +32,8 @@ _WORD = regex.compile(
     regex.VERSION1,
 )
 """A run of a script that is written without spaces, or a word: letters, digits and marks, an apostrophe inside."""
+_ASCII_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|'(?=[A-Za-z]))*")
+"""The same in a text of ASCII characters alone."""
 _ONLY_HIRAGANA = regex.compile(r"[\p{Hiragana}\u30fc]+")
 _POINTS = regex.compile(
     r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+"
@@ -88,9 +92,11 @@ def words(text: str) -> Iterator[tuple[str, bool]]:
     Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are cut into overlapping pairs, as is usual in search engines.
     Pairs of Hiragana alone are grammar and left out, unless they are all there is.
     """
-    if not text.isascii():
-        text = _CONJUNCT_JOINERS.sub("", text)
-    for match in _WORD.finditer(text):
+    if text.isascii():
+        for word in _ASCII_WORD.findall(text):
+            yield word, False
+        return
+    for match in _WORD.finditer(_CONJUNCT_JOINERS.sub("", text)):
         run = match.group()
         if match.lastgroup is None:
             yield run, False
@@ -101,24 +107,29 @@ def words(text: str) -> Iterator[tuple[str, bool]]:
             yield pair, True
 
 
+class _Term(NamedTuple):
+    """What a word of a text is to a reader of its language."""
+
+    token: str
+    tells: bool
+    """it is not a stop word"""
+    marked: bool
+    """it is written with a capital or a digit first"""
+
+
+@lru_cache(maxsize=65_536)
+def _term(word: str, language: str, paired: bool, stems: bool) -> _Term:
+    folded = fold(word, language).removesuffix("'s")
+    tells = folded not in stop_words(language) and (len(folded) > 1 or folded.isdigit() or paired)
+    token = stemmer(language)(folded) if stems and not paired else folded
+    return _Term(token, tells, not paired and (word[0].isupper() or word[0].isdigit()))
+
+
 def tokenise(text: str, language: str, *, stems: bool = True) -> tuple[list[str], list[str]]:
     """The stems of the content words of `text`, in reading order, and those written with a capital or a digit first.
 
     A text of nothing but stop words ("Who is who?") keeps them: they are all it says. Without `stems`, the words themselves.
     """
-    found = [(word, fold(word, language).removesuffix("'s"), paired) for word, paired in words(text)]
-    ignored = stop_words(language)
-    content = [
-        (word, folded, paired)
-        for word, folded, paired in found
-        if folded not in ignored and (len(folded) > 1 or folded.isdigit() or paired)
-    ]
-    stem = stemmer(language) if stems else str
-    tokens: list[str] = []
-    marked: dict[str, None] = {}
-    for word, folded, paired in content or found:
-        token = folded if paired else stem(folded)
-        tokens.append(token)
-        if not paired and (word[0].isupper() or word[0].isdigit()):
-            marked[token] = None
-    return tokens, list(marked)
+    terms = [_term(word, language, paired, stems) for word, paired in words(text)]
+    content = [term for term in terms if term.tells] or terms
+    return [term.token for term in content], list(dict.fromkeys([term.token for term in content if term.marked]))

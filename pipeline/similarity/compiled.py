@@ -15,6 +15,9 @@ try:
 except ImportError:  # pragma: no cover - the other way is tested by running kernels uncompiled
     numba = None  # type: ignore[assignment]
 
+COMPILED = numba is not None
+"""Whether kernels are compiled."""
+
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function over arrays if numba is installed; as `py_func` it can still be run by Python."""

@@ -8,40 +8,62 @@ not (it rounds to a double, and its b exceeds the stated maximum): its 609,632,6
 """
 
 import zlib
-from collections.abc import Collection
-from hashlib import blake2b
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-ROWS = 120
-PRIME = 4_294_967_311
-"""The least prime above 2**32."""
-LARGEST = 2**32 - 1
-"""The largest value a signature can hold, and the value of every row for the empty set. Residues can reach 2**32 + 14;
-a minimum beyond LARGEST is stored as LARGEST (a set of n tokens has such a row with a probability below 2**-28n)."""
+from pipeline.similarity.compiled import COMPILED
+from pipeline.similarity.minhash_compiled import TEXT, TOKEN, rolling, sign_joined, sign_shingles
+from pipeline.similarity.universal import LARGEST, PRIME, ROWS, A, B
+
+Signature = NDArray[np.uint32]
+AT_ONCE = 1_000
+"""Tokens that numpy hashes at once."""
 
 
-def _coefficient(name: str, row: int) -> int:
-    return int.from_bytes(blake2b(f"newsburst minhash {name} {row}".encode(), digest_size=4).digest(), "little")
-
-
-A = np.array([max(1, _coefficient("a", row)) for row in range(ROWS)], np.uint64)
-B = np.array([_coefficient("b", row) for row in range(ROWS)], np.uint64)
-"""The published constants: BLAKE2b of `newsburst minhash a 0` and so on, 4 bytes, little-endian; no a is 0."""
-
-
-def signature(tokens: Collection[str]) -> NDArray[np.uint32]:
+def signature(tokens: Collection[str]) -> Signature:
     """The MinHash signature of a set of tokens: ROWS unsigned 32-bit integers. Repeated tokens count once."""
-    if not tokens:
-        return np.full(ROWS, LARGEST, np.uint32)
-    values = np.array([zlib.crc32(token.encode()) for token in tokens], np.uint64)
-    residues = (values[:, None] * A + B) % np.uint64(PRIME)
-    least: NDArray[np.uint64] = residues.min(axis=0)
-    return np.minimum(least, np.uint64(LARGEST)).astype(np.uint32)
+    values = np.empty((1, ROWS), np.uint32)
+    only: Signature = values[0]
+    if not COMPILED or sign_joined(TOKEN.join(tokens).encode(), values) != len(tokens):
+        _sign(tokens, only)
+    return only
 
 
-def similarity(left: NDArray[np.uint32], right: NDArray[np.uint32]) -> float:
+def signatures(texts: Sequence[Collection[str]]) -> NDArray[np.uint32]:
+    """The signatures of several sets of tokens, one a line."""
+    values = np.empty((len(texts), ROWS), np.uint32)
+    if COMPILED:
+        joined = TEXT.join(map(TOKEN.join, texts))
+        if sign_joined(joined.encode(), values) == sum(map(len, texts)):
+            return values
+    for line, tokens in enumerate(texts):
+        _sign(tokens, values[line])
+    return values
+
+
+def shingled(text: str, width: int) -> Signature:
+    """The signature of the set of a text's runs of `width` characters; a shorter text is its own run, an empty one has none."""
+    values = np.empty(ROWS, np.uint32)
+    width = min(width, len(text))
+    if COMPILED and text:
+        sign_shingles(text.encode(), width, *rolling(width), values)
+    else:
+        _sign({text[start : start + width] for start in range(len(text) - width + 1)} - {""}, values)
+    return values
+
+
+def _sign(tokens: Collection[str], values: Signature) -> None:
+    """Fill in the signature of a set of tokens, by numpy."""
+    values[:] = LARGEST
+    checksums = np.array([zlib.crc32(token.encode()) for token in tokens], np.uint64)
+    for start in range(0, len(checksums), AT_ONCE):
+        residues = (checksums[start : start + AT_ONCE, None] * A.astype(np.uint64) + B) % np.uint64(PRIME)
+        np.minimum(values, residues.min(axis=0), out=values, casting="unsafe")
+
+
+def similarity(left: Signature, right: Signature) -> float:
     """The estimated Jaccard similarity of the two sets: the share of positions in which the signatures agree."""
     return float(np.count_nonzero(left == right)) / len(left)
 

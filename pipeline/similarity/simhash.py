@@ -19,18 +19,17 @@ BLOCKS_5_X_13 = (13, 13, 13, 13, 12)
 
 
 @lru_cache(maxsize=65_536)
-def _votes(token: str) -> NDArray[np.int64]:
-    """+1 or -1 for each bit of the token's 64-bit BLAKE2b hash, the most significant first."""
-    digest = np.frombuffer(blake2b(token.encode(), digest_size=8).digest(), np.uint8)
-    return np.unpackbits(digest).astype(np.int64) * 2 - 1
+def _hash(token: str) -> bytes:
+    """The token's 64-bit BLAKE2b hash, the most significant byte first."""
+    return blake2b(token.encode(), digest_size=BITS // 8).digest()
 
 
 def fingerprint(weights: Mapping[str, int]) -> int:
     """The 64-bit SimHash of tokens with whole-number weights. A tied vote and the empty text give 0 bits."""
-    total = np.zeros(BITS, np.int64)
-    for token, weight in weights.items():
-        total += _votes(token) * weight
-    return int.from_bytes(np.packbits(total > 0).tobytes(), "big")
+    hashes = np.frombuffer(b"".join(map(_hash, weights)), np.uint8).reshape(-1, BITS // 8)
+    votes = np.array([*weights.values()], np.int64)
+    for_bit = votes @ np.unpackbits(hashes, axis=1)
+    return int.from_bytes(np.packbits(2 * for_bit > votes.sum()).tobytes(), "big")
 
 
 def distance(left: int, right: int) -> int:

@@ -20,6 +20,7 @@ import numpy as np
 from pipeline import records
 from pipeline.records import Assignment, Fingerprint, Similar
 from pipeline.similarity import minhash, simhash
+from pipeline.similarity.bag import bag
 from pipeline.similarity.items import token_ids
 from pipeline.similarity.tfidf import weigh
 from pipeline.stages import papers
@@ -70,10 +71,10 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
 def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int) -> tuple[Assignment, Sketch]:
     """The cluster that a story of `time` belongs to, as the edition stands. Changes nothing."""
     story, rule = fingerprint.story, edition.rule
-    counts = _counts(story.tokens)
+    counts = bag(story.tokens)
     held = len(counts)
     if story.lead:
-        counts |= _counts([token for token in story.lead if token not in counts])
+        counts |= bag([token for token in story.lead if token not in counts])
     marked = story.marked
     occurring = np.array([[*counts.values()], [token in marked for token in counts]], np.int64)
     ids, weights = token_ids(counts), np.empty(len(counts), np.int64)
@@ -142,15 +143,6 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
     choice = _choice(edition, fingerprint, similar, near, asked)
     sketch = Sketch(ids, weights, held, found.keys, signature)
     return _assignment(edition, fingerprint, position, time, sketch, list(counts), choice), sketch
-
-
-def _counts(tokens: list[str]) -> dict[str, int]:
-    """How often each token occurs, in reading order."""
-    counts = dict.fromkeys(tokens, 1)
-    if len(counts) < len(tokens):
-        for token in counts:
-            counts[token] = tokens.count(token)
-    return counts
 
 
 def _assignment(

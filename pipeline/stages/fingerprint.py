@@ -1,24 +1,30 @@
 """Fingerprint: a normalised story gets its MinHash signatures and its SimHash."""
 
-from collections import Counter
-
 import msgspec
 
 from pipeline.records import Fingerprint, NormalisedStory
 from pipeline.similarity import minhash, simhash
-from pipeline.similarity.shingles import shingles
+from pipeline.similarity.bag import bag
+
+SHINGLE = 9
+"""Characters a shingle of a body: long enough that texts share few by chance (Leskovec, Rajaraman and Ullman, chapter 3.2)."""
+READ = 20_000
+"""Characters of a body that are looked at."""
 
 
 def fingerprint(story: NormalisedStory) -> Fingerprint:
     """The story with its sketches: MinHash over the set of its tokens, SimHash weighted by how often each occurs.
 
-    A body has a MinHash of its own, over its character shingles, and is not carried on.
+    A body has a MinHash of its own, over its character shingles (Broder 1997), and is not carried on.
     """
-    counts = Counter(story.tokens)
-    body = None if story.body is None else minhash.to_bytes(minhash.signature(shingles(story.body)))
+    counts = bag(story.tokens)
+    body = None
+    if story.body is not None:
+        body = minhash.to_bytes(minhash.shingled(story.body[:READ].lower(), SHINGLE))
+        story = msgspec.structs.replace(story, body=None)
     return Fingerprint(
-        story=story if story.body is None else msgspec.structs.replace(story, body=None),
-        signature=minhash.to_bytes(minhash.signature(counts.keys())),
+        story=story,
+        signature=minhash.to_bytes(minhash.signature(counts)),
         simhash=simhash.to_hex(simhash.fingerprint(counts)),
         body_signature=body,
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.evaluation.picture import PictureError, draw
 from pipeline.evaluation.tune import CHOICES, similarities, tune
 from pipeline.records import InvalidRecord
-from pipeline.similarity import minhash
+from pipeline.similarity import universal
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import shipped
 from tests.make import fingerprinted
@@ -46,7 +46,7 @@ def test_more_rows_find_less_and_cost_fewer_false_candidates():
     false = [row.false_candidates for row in tuning.choices]
     assert recalls == sorted(recalls, reverse=True)
     assert false == sorted(false, reverse=True)
-    assert all(bands * rows <= minhash.ROWS for bands, rows in CHOICES)
+    assert all(bands * rows <= universal.ROWS for bands, rows in CHOICES)
     enough = [row for row in tuning.choices if row.recall >= 0.9]
     cheapest = min(enough, key=lambda row: (row.false_candidates, -row.recall))
     assert (tuning.recommended, tuning.reached) == (cheapest, True)

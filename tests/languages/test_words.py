@@ -119,3 +119,9 @@ def test_any_text_has_tokens_and_marks_among_them(text, language):
     found, marked = tokenise(text, language)
     assert set(marked) <= set(found)
     assert all(found)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=40))
+def test_ascii_text_has_the_same_words_by_the_short_way(text):
+    everything = list(words(text + " \u00e9"))  # a letter beyond ASCII takes the long way
+    assert list(words(text)) == everything[:-1]

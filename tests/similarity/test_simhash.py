@@ -1,5 +1,7 @@
 """SimHash: votes of bits."""
 
+from hashlib import blake2b
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +18,10 @@ def test_the_empty_text_has_no_bits():
 @given(st.text(max_size=8).filter(lambda text: text.isprintable()))
 def test_a_single_token_gives_its_own_hash(token):
     assert simhash.fingerprint({token: 1}) == simhash.fingerprint({token: 7})
+
+
+def test_a_token_votes_with_its_hash():
+    assert simhash.fingerprint({"quake": 3}) == int.from_bytes(blake2b(b"quake", digest_size=8).digest())
 
 
 @given(weights)

@@ -1,10 +1,14 @@
 """Normalise: tables of cases."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.records import InvalidRecord, Story
+from pipeline.stages import normalise as stage
 from pipeline.stages.normalise import canonical_url, clean_text, event_time, normalise
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -43,6 +47,30 @@ def test_clean_text(text, clean):
 def test_canonical_url(url, canonical):
     assert canonical_url(url) == canonical
     assert canonical_url(canonical) == canonical
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), max_size=30))
+def test_what_is_taken_as_canonical_at_a_glance_is(tail):
+    url = f"https://example.com/{tail}"
+    with pytest.MonkeyPatch.context() as patch:
+        glance = outcome(canonical_url, url)
+        patch.setattr(stage, "_CANONICAL", re.compile("(?!)"))
+        assert glance == outcome(canonical_url, url)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=30))
+def test_what_is_taken_as_plain_at_a_glance_is(text):
+    with pytest.MonkeyPatch.context() as patch:
+        glance = clean_text(text)
+        patch.setattr(stage, "_PLAIN", re.compile("(?!)"))
+        assert glance == clean_text(text)
+
+
+def outcome(function, text):
+    try:
+        return function(text)
+    except InvalidRecord as error:
+        return str(error)
 
 
 @pytest.mark.parametrize(

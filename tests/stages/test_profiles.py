@@ -10,7 +10,7 @@ from pipeline.files import load_stories
 from pipeline.languages.background import Background
 from pipeline.languages.words import tokenise
 from pipeline.replay import fingerprints
-from pipeline.similarity import minhash, simhash
+from pipeline.similarity import minhash, simhash, universal
 from pipeline.similarity.items import token_ids
 from pipeline.stages.cluster import cluster
 from pipeline.stages.clustering import Edition
@@ -45,7 +45,7 @@ def test_newshounds_bag_of_words():
 
 
 def test_newshounds_worked_hash_in_exact_arithmetic():
-    assert (1_319_152_729 * 2_746_117_606 + 9_549_623_503) % minhash.PRIME == 609_633_111  # it prints 609,632,658
+    assert (1_319_152_729 * 2_746_117_606 + 9_549_623_503) % universal.PRIME == 609_633_111  # it prints 609,632,658
     # Its b of 9,549,623,503 is above the maximum that it states, and 934,128,849 is not the least of its list.
     printed = [609632658, 1801401218, 1489107419, 3700651032, 2748198042, 312278623, 934128849]
     assert min(printed) == 312_278_623

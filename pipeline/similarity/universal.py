@@ -1,0 +1,21 @@
+"""The universal hash functions of MinHash: `h_j(x) = (a_j * x + b_j) mod PRIME`, over the CRC-32 values x of tokens."""
+
+from hashlib import blake2b
+
+import numpy as np
+
+ROWS = 120
+PRIME = 4_294_967_311
+"""The least prime above 2**32."""
+LARGEST = 2**32 - 1
+"""The largest value a signature can hold, and the value of every row for the empty set. Residues can reach 2**32 + 14;
+a minimum beyond LARGEST is stored as LARGEST (a set of n tokens has such a row with a probability below 2**-28n)."""
+
+
+def _coefficient(name: str, row: int) -> int:
+    return int.from_bytes(blake2b(f"newsburst minhash {name} {row}".encode(), digest_size=4).digest(), "little")
+
+
+A = np.array([max(1, _coefficient("a", row)) for row in range(ROWS)], np.uint32)
+B = np.array([_coefficient("b", row) for row in range(ROWS)], np.uint32)
+"""The published constants: BLAKE2b of `newsburst minhash a 0` and so on, 4 bytes, little-endian; no a is 0."""
