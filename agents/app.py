@@ -1,20 +1,23 @@
 """The Faust app, made from settings: what the worker runs."""
 
-from typing import Any
-
 import faust
 from mode import CrashingSupervisor
 
 from agents import cluster, detect, fingerprint, normalise, store
 from agents.faust_fixes import correct_faust
+from agents.outbox import Sender
 from pipeline.config import Settings
-from pipeline.topics import LARGEST_MESSAGE
 
 
 class App(faust.App):  # type: ignore[misc]
-    """A Faust app whose messages are bytes to Faust: the records are ours to read."""
+    """A Faust app with a sender of our own."""
 
-    raw: dict[str, Any]
+    sender: Sender
+
+    async def on_stop(self) -> None:
+        """Close the sender, last of all."""
+        await super().on_stop()
+        await self.sender.close()
 
 
 def create_app(settings: Settings) -> App:
@@ -36,11 +39,8 @@ def create_app(settings: Settings) -> App:
         broker_session_timeout=10.0,  # how long the partitions of a killed worker wait for another
         broker_heartbeat_interval=3.0,
         consumer_auto_offset_reset="earliest",
-        producer_acks=-1,
-        producer_linger_ms=2,
-        producer_max_request_size=int(LARGEST_MESSAGE),
     )
-    app.raw = {"key_type": bytes, "key_serializer": "raw", "value_type": bytes, "value_serializer": "raw"}
+    app.sender = Sender(settings.kafka)
     correct_faust(app)
     for stage in (normalise, fingerprint, cluster, detect, store):
         stage.declare(app, settings)

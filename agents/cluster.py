@@ -1,10 +1,11 @@
 """The cluster agent: `fingerprints` to `assignments` and `clusters`, on the table `clustering`."""
 
+from collections import Counter
 from typing import Any
 
 import faust
 
-from agents.batches import batches
+from agents.batches import Raw, batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
 from agents.outbox import Message, Outbox
@@ -21,13 +22,14 @@ def declare(app: faust.App, settings: Settings) -> None:
     assignments, clusters = settings.topic("assignments"), settings.topic("clusters")
     table = clustering_table(app, settings)
 
-    @app.agent(app.topic(settings.topic("fingerprints"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    @app.agent(app.topic(settings.topic("fingerprints"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
-        async for events in batches(app, stream):
+        async for messages in batches(app, stream):
+            outcomes: Counter[str] = Counter()
             latest: dict[tuple[int, str], Cluster] = {}  # a cluster that grew in this batch is told of once
-            for event in events:
-                message, partition = event.message, event.message.partition
+            for message in messages:
+                partition = message.partition
                 try:
                     record = decode(message.value, Fingerprint)
                 except InvalidRecord as error:
@@ -35,14 +37,16 @@ def declare(app: faust.App, settings: Settings) -> None:
                     continue
                 outcome = cluster(table.edition(partition, record.story.edition), record, message.offset)
                 if outcome is None:
-                    RECORDS.labels(STAGE, "repeated").inc()
+                    outcomes["repeated"] += 1
                     continue
                 story, row = outcome.assignment.story, encode(outcome.assignment)
                 table.put(outbox, partition, story.id, row)
                 outbox.add(Message(assignments, story.id.encode(), row, partition))
                 latest |= {(partition, state.id): state for state in outcome.clusters}
                 table.drop(partition, outcome.dropped)
-                RECORDS.labels(STAGE, "late" if outcome.assignment.late else "done").inc()
+                outcomes["late" if outcome.assignment.late else "done"] += 1
             for (partition, cluster_id), state in latest.items():
                 outbox.add(Message(clusters, cluster_id.encode(), encode(state), partition))
             await table.settle(outbox, clusters)
+            for name, count in outcomes.items():
+                RECORDS.labels(STAGE, name).inc(count)

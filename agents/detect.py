@@ -1,11 +1,12 @@
 """The detect agent: `assignments` to `events`, on the table `detection`."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
 import faust
 
-from agents.batches import batches
+from agents.batches import Raw, batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS, UPDATE_SECONDS
 from agents.outbox import Message, Outbox
@@ -22,12 +23,13 @@ def declare(app: faust.App, settings: Settings) -> None:
     topic = settings.topic("events")
     table = detection_table(app, settings)
 
-    @app.agent(app.topic(settings.topic("assignments"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
-        async for events in batches(app, stream):
-            for event in events:
-                message, partition = event.message, event.message.partition
+        async for messages in batches(app, stream):
+            outcomes: Counter[str] = Counter()
+            for message in messages:
+                partition = message.partition
                 try:
                     assignment = decode(message.value, Assignment)
                 except InvalidRecord as error:
@@ -35,12 +37,14 @@ def declare(app: faust.App, settings: Settings) -> None:
                     continue
                 outcome = detect(table.edition(partition, assignment.story.edition), assignment)
                 if outcome is None:
-                    RECORDS.labels(STAGE, "repeated").inc()
+                    outcomes["repeated"] += 1
                     continue
                 table.put(outbox, partition, assignment.story.id, encode(outcome.row))
                 for update in outcome.row.updates:
                     outbox.add(Message(topic, update.event_id.encode(), encode(update), partition))
                     UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
                 table.drop(partition, outcome.dropped)
-                RECORDS.labels(STAGE, "done").inc()
+                outcomes["done"] += 1
             await table.settle(outbox)
+            for name, count in outcomes.items():
+                RECORDS.labels(STAGE, name).inc(count)

@@ -4,7 +4,7 @@ from typing import Any
 
 import faust
 
-from agents.batches import batches
+from agents.batches import Raw, batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
 from agents.outbox import Message, Outbox
@@ -19,16 +19,18 @@ def declare(app: faust.App, settings: Settings) -> None:
     """Add the agent to the app."""
     topic = settings.topic("fingerprints")
 
-    @app.agent(app.topic(settings.topic("normalised"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    @app.agent(app.topic(settings.topic("normalised"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
-        async for events in batches(app, stream):
-            for event in events:
+        async for messages in batches(app, stream):
+            done = 0
+            for message in messages:
                 try:
-                    record = fingerprint(decode(event.message.value, NormalisedStory))
+                    record = fingerprint(decode(message.value, NormalisedStory))
                 except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                    bury(outbox, STAGE, event.message, error)
+                    bury(outbox, STAGE, message, error)
                     continue
                 outbox.add(Message(topic, record.story.edition.encode(), encode(record)))
-                RECORDS.labels(STAGE, "done").inc()
+                done += 1
             await outbox.settle()
+            RECORDS.labels(STAGE, "done").inc(done)

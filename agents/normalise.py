@@ -4,7 +4,7 @@ from typing import Any
 
 import faust
 
-from agents.batches import batches
+from agents.batches import Raw, batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
 from agents.outbox import Message, Outbox
@@ -22,12 +22,12 @@ def declare(app: faust.App, settings: Settings) -> None:
     topic = settings.topic("normalised")
     stemmed = stems(settings.profile)
 
-    @app.agent(app.topic(settings.topic("stories"), **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    @app.agent(app.topic(settings.topic("stories"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
-        async for events in batches(app, stream):
-            for event in events:
-                message = event.message
+        async for messages in batches(app, stream):
+            done = 0
+            for message in messages:
                 try:
                     story = decode(message.value, Story)
                     received_at = from_millis(round(message.timestamp * 1000))
@@ -36,5 +36,6 @@ def declare(app: faust.App, settings: Settings) -> None:
                     bury(outbox, STAGE, message, error)
                     continue
                 outbox.add(Message(topic, normalised.id.encode(), encode(normalised), message.partition))
-                RECORDS.labels(STAGE, "done").inc()
+                done += 1
             await outbox.settle()
+            RECORDS.labels(STAGE, "done").inc(done)

@@ -5,7 +5,7 @@ from typing import Any
 
 import faust
 
-from agents.batches import batches
+from agents.batches import Raw, batches
 from agents.dead_letters import bury
 from agents.metrics import RECORDS
 from agents.outbox import Outbox
@@ -25,14 +25,13 @@ def declare(app: faust.App, settings: Settings) -> None:
         settings.topic("events"): EventUpdate,
     }
 
-    @app.agent(app.topic(*kinds, **app.raw), name=STAGE)  # type: ignore[untyped-decorator]
+    @app.agent(app.topic(*kinds, schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
         writer = Writer(settings.postgres)
-        async for events in batches(app, stream, SIZE):
+        async for messages in batches(app, stream, SIZE):
             records: list[Record] = []
-            for event in events:
-                message = event.message
+            for message in messages:
                 if message.value is None and kinds[message.topic] is Cluster:
                     continue  # the tombstone of a dropped cluster: Postgres keeps it
                 try:

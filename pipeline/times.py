@@ -1,6 +1,6 @@
 """Exact times: the stages count in whole microseconds since 1970, the records carry date-times in UTC."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
@@ -16,8 +16,7 @@ def to_micros(time: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     """The date-time in UTC that lies `micros` microseconds after 1970."""
-    seconds, rest = divmod(micros, SECOND)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+    return EPOCH + timedelta(microseconds=micros)
 
 
 def from_millis(millis: int) -> datetime:

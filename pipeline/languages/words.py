@@ -6,7 +6,7 @@ other languages have the lists of the package stop-words (BSD-3-Clause).
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
@@ -24,6 +24,9 @@ SNOWBALL = {
     "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 """ISO 639-1 code to the name of its Snowball stemmer."""
+
+KNOWN = 65_536
+"""The most words of a language that are remembered with their stems."""
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc"
 _WORD = regex.compile(
@@ -86,25 +89,24 @@ def fold(text: str, language: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", _POINTS.sub("", text).lower())
 
 
-def words(text: str) -> Iterator[tuple[str, bool]]:
+def words(text: str) -> list[tuple[str, bool]]:
     """The words of a text, and character pairs where its script has no spaces; each with whether it is such a pair.
 
     Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are cut into overlapping pairs, as is usual in search engines.
     Pairs of Hiragana alone are grammar and left out, unless they are all there is.
     """
     if text.isascii():
-        for word in _ASCII_WORD.findall(text):
-            yield word, False
-        return
+        return [(word, False) for word in _ASCII_WORD.findall(text)]
+    found: list[tuple[str, bool]] = []
     for match in _WORD.finditer(_CONJUNCT_JOINERS.sub("", text)):
         run = match.group()
         if match.lastgroup is None:
-            yield run, False
+            found.append((run, False))
             continue
         pairs = [run[start : start + 2] for start in range(len(run) - 1)] or [run]
         telling = [pair for pair in pairs if not _ONLY_HIRAGANA.fullmatch(pair)]
-        for pair in telling or pairs:
-            yield pair, True
+        found += [(pair, True) for pair in telling or pairs]
+    return found
 
 
 class _Term(NamedTuple):
@@ -117,12 +119,29 @@ class _Term(NamedTuple):
     """it is written with a capital or a digit first"""
 
 
-@lru_cache(maxsize=65_536)
-def _term(word: str, language: str, paired: bool, stems: bool) -> _Term:
-    folded = fold(word, language).removesuffix("'s")
-    tells = folded not in stop_words(language) and (len(folded) > 1 or folded.isdigit() or paired)
-    token = stemmer(language)(folded) if stems and not paired else folded
-    return _Term(token, tells, not paired and (word[0].isupper() or word[0].isdigit()))
+class _Terms(dict[tuple[str, bool], _Term]):
+    """The words of a language that came before, each with whether it is a pair, as terms. Forgets all when there are many."""
+
+    def __init__(self, language: str, *, stems: bool) -> None:
+        super().__init__()
+        self._language = language
+        self._stop_words = stop_words(language)
+        self._stem = stemmer(language) if stems else str
+
+    def __missing__(self, key: tuple[str, bool]) -> _Term:
+        word, paired = key
+        folded = fold(word, self._language).removesuffix("'s")
+        tells = folded not in self._stop_words and (len(folded) > 1 or folded.isdigit() or paired)
+        token = folded if paired else self._stem(folded)
+        if len(self) >= KNOWN:
+            self.clear()
+        term = self[key] = _Term(token, tells, not paired and (word[0].isupper() or word[0].isdigit()))
+        return term
+
+
+@lru_cache(maxsize=128)
+def _terms(language: str, stems: bool) -> _Terms:
+    return _Terms(language, stems=stems)
 
 
 def tokenise(text: str, language: str, *, stems: bool = True) -> tuple[list[str], list[str]]:
@@ -130,6 +149,7 @@ def tokenise(text: str, language: str, *, stems: bool = True) -> tuple[list[str]
 
     A text of nothing but stop words ("Who is who?") keeps them: they are all it says. Without `stems`, the words themselves.
     """
-    terms = [_term(word, language, paired, stems) for word, paired in words(text)]
+    known = _terms(language, stems)
+    terms = [known[word] for word in words(text)]
     content = [term for term in terms if term.tells] or terms
     return [term.token for term in content], list(dict.fromkeys([term.token for term in content if term.marked]))

@@ -18,18 +18,29 @@ BLOCKS_5_X_13 = (13, 13, 13, 13, 12)
 """The three plans of Hu and You 2017; their fifth block of the last has 12 bits, not 13."""
 
 
+_LANE = 32
+_ONES = sum(1 << _LANE * bit for bit in range(BITS))
+"""One in each of 64 lanes of 32 bits: a whole number that holds 64 counters, which are added and compared all at once."""
+_DIGITS = b"01" + bytes(254)
+
+
 @lru_cache(maxsize=65_536)
-def _hash(token: str) -> bytes:
-    """The token's 64-bit BLAKE2b hash, the most significant byte first."""
-    return blake2b(token.encode(), digest_size=BITS // 8).digest()
+def _votes(token: str) -> int:
+    """The token's 64-bit BLAKE2b hash, a bit a lane."""
+    value = int.from_bytes(blake2b(token.encode(), digest_size=BITS // 8).digest())
+    return sum(1 << _LANE * bit for bit in range(BITS) if value >> bit & 1)
 
 
 def fingerprint(weights: Mapping[str, int]) -> int:
-    """The 64-bit SimHash of tokens with whole-number weights. A tied vote and the empty text give 0 bits."""
-    hashes = np.frombuffer(b"".join(map(_hash, weights)), np.uint8).reshape(-1, BITS // 8)
-    votes = np.array([*weights.values()], np.int64)
-    for_bit = votes @ np.unpackbits(hashes, axis=1)
-    return int.from_bytes(np.packbits(2 * for_bit > votes.sum()).tobytes(), "big")
+    """The 64-bit SimHash of tokens with whole-number weights, together less than 2**31.
+
+    A tied vote and the empty text give 0 bits.
+    """
+    votes = _ONES * ((1 << _LANE - 1) - 1 - sum(weights.values()) // 2)  # more than half reach the lane's highest bit
+    for token, weight in weights.items():
+        votes += _votes(token) * weight
+    bits = (votes >> _LANE - 1 & _ONES).to_bytes(BITS * _LANE // 8, "big")[_LANE // 8 - 1 :: _LANE // 8]
+    return int(bits.translate(_DIGITS), 2)
 
 
 def distance(left: int, right: int) -> int:

@@ -5,6 +5,8 @@ of records written, whatever their order and however often each came.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -40,8 +42,8 @@ class Writer:
         statements = list(_statements(records))
         for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
             with attempt, self.engine.begin() as connection:
-                for statement, rows in statements:
-                    connection.execute(statement, rows)
+                for statement, parameters in statements:
+                    connection.execute(statement, parameters)
 
     def close(self) -> None:
         """Close the connections."""
@@ -56,38 +58,41 @@ def _may_pass(error: Exception) -> bool:
     return passing
 
 
-def _statements(records: Sequence[Record]) -> Iterable[tuple[Insert, list[Row]]]:
-    """The statements for a batch, in the order that foreign keys ask for; rows sorted, so that writers do not deadlock."""
+def _statements(records: Sequence[Record]) -> Iterable[tuple[Insert, dict[str, str]]]:
+    """The statements for a batch with their parameters, in the order that foreign keys ask for."""
     assignments = [record for record in records if isinstance(record, Assignment)]
     clusters = [record for record in records if isinstance(record, Cluster)]
     updates = [record for record in records if isinstance(record, EventUpdate)]
-    known = {cluster.id for cluster in clusters}
     mentioned = {row.cluster_id: row.story.edition for row in assignments}
     mentioned |= {update.cluster_id: update.edition for update in updates}
     stubs = [
-        {"id": cluster_id, "edition": edition, "position": -1, "stories": 0, "publishers": 0}
+        _cluster(Cluster(id=cluster_id, edition=edition, position=-1, stories=0, publishers=0))
         for cluster_id, edition in mentioned.items()
-        if cluster_id not in known
     ]
-    newest = {cluster.id: cluster for cluster in sorted(clusters, key=lambda cluster: cluster.position)}
-    batches: list[tuple[Insert, list[Row]]] = [
-        (_upsert(schema.clusters, "position"), [_cluster(cluster) for cluster in newest.values()]),
-        (insert(schema.clusters).on_conflict_do_nothing(), stubs),
-        (_upsert(schema.stories, "position"), [_story(row) for row in assignments]),
-        (_upsert(schema.cluster_stories, "position"), [_membership(row) for row in assignments]),
-        (_upsert(schema.story_links), [link for row in assignments for link in _links(row)]),
-        (_upsert(schema.events, "sequence"), [_event(update) for update in updates]),
-        (insert(schema.event_updates).on_conflict_do_nothing(), [_update(update) for update in updates]),
+    batches: list[tuple[sa.Table, str | None, list[Row]]] = [
+        (schema.clusters, "position", [*stubs, *map(_cluster, clusters)]),
+        (schema.stories, "position", [_story(row) for row in assignments]),
+        (schema.cluster_stories, "position", [_membership(row) for row in assignments]),
+        (schema.story_links, None, [link for row in assignments for link in _links(row)]),
+        (schema.events, "sequence", [_event(update) for update in updates]),
+        (schema.event_updates, None, [_update(update) for update in updates]),
     ]
-    for statement, rows in batches:
+    for table, guard, rows in batches:
         if rows:
-            keys = [column.name for column in statement.table.primary_key]
-            yield statement, sorted(rows, key=lambda row: [row[key] for key in keys])
+            yield _upsert(table, guard), {"rows": _as_json(table, guard, rows)}
 
 
-def _upsert(table: sa.Table, guard: str | None = None) -> Insert:
-    """Insert, or replace the row there is if its guard is not newer."""
-    statement = insert(table)
+@cache
+def _upsert(table: sa.Table, guard: str | None) -> Insert:
+    """Insert rows that come as one JSON text, or replace the rows there are where their guard is not newer.
+
+    One parameter however many rows: that costs a tenth of a statement a row.
+    """
+    rows = sa.func.json_to_recordset(sa.cast(sa.bindparam("rows", type_=sa.Text), sa.JSON))
+    new = rows.table_valued(*(sa.column(column.name, column.type) for column in table.columns))
+    statement = insert(table).from_select(
+        [column.name for column in table.columns], sa.select(new.render_derived(name="new", with_types=True))
+    )
     keys = [column.name for column in table.primary_key]
     others = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
     return statement.on_conflict_do_update(
@@ -95,6 +100,15 @@ def _upsert(table: sa.Table, guard: str | None = None) -> Insert:
         set_=others,
         where=None if guard is None else table.c[guard] <= statement.excluded[guard],
     )
+
+
+def _as_json(table: sa.Table, guard: str | None, rows: list[Row]) -> str:
+    """The rows as JSON: of those with the same key the newest, and in order of their keys, so that writers do not deadlock."""
+    keys = [column.name for column in table.primary_key]
+    newest: dict[tuple[Any, ...], Row] = {}
+    for row in rows if guard is None else sorted(rows, key=itemgetter(guard)):
+        newest[tuple([row[key] for key in keys])] = row
+    return msgspec.json.encode([newest[key] for key in sorted(newest)]).decode()
 
 
 def _cluster(record: Cluster) -> Row:
@@ -177,5 +191,5 @@ def _update(record: EventUpdate) -> Row:
         "position": record.position,
         "stories_in_window": record.stories_in_window,
         "stories_total": record.stories_total,
-        "record": msgspec.to_builtins(record),
+        "record": record,
     }

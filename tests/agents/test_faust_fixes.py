@@ -1,6 +1,7 @@
 """The corrections to Faust, and that they are needed."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,11 +14,13 @@ from types import SimpleNamespace
 
 import faust
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from faust.transport.consumer import Consumer
+from mode import Service
 
-from agents.faust_fixes import _wait_next_records, correct_faust
+from agents import faust_fixes
+from agents.faust_fixes import FETCH_WAIT, _wait_first, _wait_next_records, correct_faust
 from pipeline.embedded.ports import free_ports
 
 STOCK = Consumer._wait_next_records if Consumer._wait_next_records is not _wait_next_records else None
@@ -61,11 +64,10 @@ def test_stock_faust_sees_a_fetch_in_flight():
     assert not waits_while_fetching(STOCK)
 
 
-def test_the_producer_is_idempotent_and_recovery_stops_the_flow_before_it_seeks():
+def test_recovery_stops_the_flow_before_it_seeks():
     async def run():
         app = faust.App("fixed", broker=f"kafka://127.0.0.1:{free_ports(1)[0]}", web_enabled=False)
         correct_faust(app)
-        assert app.producer._settings_extra() == {"acks": "all", "enable_idempotence": True}
         called = []
 
         async def wait_for_stopped_flow():
@@ -79,6 +81,86 @@ def test_the_producer_is_idempotent_and_recovery_stops_the_flow_before_it_seeks(
         assert called == ["stopped", "waited"]
 
     asyncio.run(run())
+
+
+def test_a_fetch_does_not_hold_up_what_comes_meanwhile(kafka, monkeypatch):
+    async def run():
+        made = AIOKafkaConsumer(bootstrap_servers=kafka, fetch_max_wait_ms=1_500)
+        monkeypatch.setattr(faust_fixes, "_stock_worker_consumer", lambda *_: made)
+        consumer = faust_fixes._create_worker_consumer(None, None)
+        await consumer.start()
+        try:
+            return consumer._fetcher._fetch_max_wait_ms
+        finally:
+            await asyncio.sleep(0)  # its tasks begin before they are ended
+            await consumer.stop()
+
+    assert asyncio.run(run()) == FETCH_WAIT
+
+
+def delivered(deliver, *, suspended=False):
+    """What `_drain_messages` sees of handing over a message, and how many tasks that took."""
+
+    async def run():
+        service, suspend = Service(), asyncio.Event()
+        if suspended:
+            suspend.set()
+        before = len(asyncio.all_tasks())
+        made = []
+        asyncio.get_running_loop().set_task_factory(
+            lambda loop, coroutine, **rest: made.append(coroutine) or asyncio.Task(coroutine, loop=loop, **rest)
+        )
+        results = await _wait_first(service, deliver(), suspend.wait())
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == before
+        return results, len(made)
+
+    return asyncio.run(run())
+
+
+def test_a_message_that_is_taken_at_once_takes_no_task():
+    async def deliver():
+        return "taken"
+
+    results, tasks = delivered(deliver)
+    assert (results.results, tasks) == (["taken"], 0)
+
+
+def test_a_message_that_has_to_wait_is_waited_for():
+    async def deliver():
+        await asyncio.sleep(0.01)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 0.01)
+        return "taken"
+
+    results, tasks = delivered(deliver)
+    assert results.results == ["taken"]
+    assert tasks
+
+
+def test_a_message_that_waits_is_let_go_when_the_flow_is_suspended():
+    seen = []
+
+    async def deliver():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            seen.append("let go")
+            raise
+
+    delivered(deliver, suspended=True)
+    assert seen == ["let go"]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_error_in_handing_over_is_raised(waits):
+    async def deliver():
+        if waits:
+            await asyncio.sleep(0.01)
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        delivered(deliver)
 
 
 async def make_topics(kafka, name):
