@@ -43,7 +43,10 @@ def band_keys(signature: NDArray[np.uint32], bands: int, rows: int) -> Keys:
     for band in range(bands):
         key = 0
         for row in range(band * rows, (band + 1) * rows):
-            key = (key * MULTIPLIER + int(signature[row])) % PRIME  # below 2**62 + 2**32: exact
+            value = key * MULTIPLIER + int(signature[row])  # below 2**62 + 2**32: exact
+            key = value - ((value - 15 * (value >> 32)) >> 32) * PRIME  # the quotient, or one less, without a division
+            if key >= PRIME:
+                key -= PRIME
         keys[band] = key % 4_294_967_296
     return keys
 
@@ -71,15 +74,18 @@ class BucketTables:
         """slot of the newest item of each chain"""
         self.node = np.zeros((slots, bands, 2), np.uint32)
         """key, and how many numbers back the next item of the chain is"""
-        self.seen = np.zeros(slots, np.int32)
+        self.seen = np.zeros(slots, np.uint8)
         """for `query` to count in; zeros between"""
 
-    def next_number(self) -> int:
-        """The number of the next item, with a slot for it; whoever takes it calls the kernel `insert` with it."""
-        if self.next - self.oldest == len(self.node):
+    def next_number(self, count: int = 1) -> int:
+        """The number of the next item, with a slot for it; whoever takes it calls the kernel `insert` with it.
+
+        With `count`, the first of so many.
+        """
+        while self.next + count - self.oldest > len(self.node):
             self._grow()
-        self.next += 1
-        return self.next - 1
+        self.next += count
+        return self.next - count
 
     def insert(self, keys: Keys) -> int:
         """Put the next item into its bucket of every band; returns its number."""
@@ -99,10 +105,9 @@ class BucketTables:
         self.oldest = max(self.oldest, min(before, self.next))
 
     def _grow(self) -> None:
-        old, slots = self.node, len(self.node)
-        self._allocate(old.shape[1], 2 * slots)
-        for number in range(self.oldest, self.next):
-            insert(self.head, self.node, old[number % slots, :, 0].astype(np.int64), number)
+        old = self.node
+        self._allocate(old.shape[1], 2 * len(old))
+        _insert_again(self.head, self.node, old, self.oldest, self.next)
 
 
 @kernel
@@ -121,10 +126,21 @@ def insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number
 
 
 @kernel
+def _insert_again(
+    head: NDArray[np.int32], node: NDArray[np.uint32], old: NDArray[np.uint32], oldest: int, after: int
+) -> None:
+    keys = np.empty(len(head), np.int64)
+    for number in range(oldest, after):
+        for band in range(len(head)):
+            keys[band] = old[number & (len(old) - 1), band, 0]
+        insert(head, node, keys, number)
+
+
+@kernel
 def query(
     head: NDArray[np.int32],
     node: NDArray[np.uint32],
-    seen: NDArray[np.int32],
+    seen: NDArray[np.uint8],
     keys: Keys,
     oldest: int,
     after: int,
@@ -135,31 +151,31 @@ def query(
     """Fill `found` and `shared` as `BucketTables.query` returns them, but in any order; returns how many it found."""
     bands, slots = head.shape
     last = slots - 1
-    chain, at = np.empty(bands, np.int64), np.empty(bands, np.int64)
-    taken = np.zeros(bands, np.int64)
-    count = walking = 0
+    newest, first = np.empty(bands, np.int64), np.empty((bands, 2), np.uint32)
+    for band in range(bands):  # loops that only load keep memory busy with many answers at once
+        newest[band] = head[band, keys[band] & last]
     for band in range(bands):
-        newest = int(head[band, keys[band] & last])
-        number = after - 1 - ((after - 1 - newest) & last)
-        if newest >= 0 and number >= oldest:
-            chain[walking], at[walking] = band, number
-            walking += 1
-    while walking > 0:  # one step on every chain in turn: memory answers many at once
-        still = 0
-        for index in range(walking):
-            band, number = chain[index], at[index]
-            slot = number & last
-            if int(node[slot, band, 0]) == keys[band]:
+        first[band] = node[newest[band] & last, band]
+    count = 0
+    for band in range(bands):
+        if newest[band] < 0:
+            continue
+        key = keys[band]
+        number = after - 1 - ((after - 1 - newest[band]) & last)
+        there, back = int(first[band, 0]), int(first[band, 1])
+        taken = 0
+        while number >= oldest:
+            if there == key:
+                slot = number & last
                 if seen[slot] == 0:
                     found[count] = number
                     count += 1
                 seen[slot] += 1
-                taken[band] += 1
-            number -= int(node[slot, band, 1])
-            if number >= oldest and taken[band] < capacity:
-                chain[still], at[still] = band, number
-                still += 1
-        walking = still
+                taken += 1
+                if taken == capacity:
+                    break
+            number -= back
+            there, back = int(node[number & last, band, 0]), int(node[number & last, band, 1])
     for index in range(count):
         slot = found[index] & last
         shared[index] = seen[slot]

@@ -30,7 +30,7 @@ def match(
     rows: int,
     head: NDArray[np.int32],
     node: NDArray[np.uint32],
-    seen: NDArray[np.int32],
+    seen: NDArray[np.uint8],
     oldest: int,
     after: int,
     capacity: int,

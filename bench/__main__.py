@@ -1,0 +1,41 @@
+"""`scripts/bench [NAME...] [--quick] [--json FILE]`: the figures, as a table and as JSON."""
+
+import argparse
+import gc
+import importlib
+import sys
+from pathlib import Path
+
+from bench.figures import Figure, table, write
+
+NAMES = ("minhash", "lsh", "simhash", "path", "stream", "growth")
+
+
+def main() -> None:
+    """Measure what is asked for. Exits with 0 even when a row misses its target: it says so."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; all if none")
+    parser.add_argument("--quick", action="store_true", help="smaller loads, under 3 minutes in all")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    asked = parser.parse_args()
+    if wrong := [name for name in asked.names if name not in NAMES]:
+        parser.error(f"no benchmark is called {', '.join(wrong)}; there are {', '.join(NAMES)}")
+    gc.set_threshold(100_000, 50, 100)  # as the worker does
+    found: list[Figure] = []
+    for name in asked.names or NAMES:
+        for figure in importlib.import_module(f"bench.{name}").figures(quick=asked.quick):
+            print(f"{figure.work}: {figure.ratio:.3g} ({figure.target})", file=sys.stderr, flush=True)
+            found.append(figure)
+        gc.collect()
+    print(table(found))
+    missed = [figure.work for figure in found if not figure.holds]
+    print(
+        f"\n{len(found) - len(missed)} of {len(found)} rows reach their target.",
+        *(f"Missed: {work}." for work in missed),
+    )
+    if asked.json:
+        write(found, asked.json)
+
+
+if __name__ == "__main__":
+    main()

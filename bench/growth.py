@@ -1,0 +1,77 @@
+"""Growth: what a story costs, and takes in memory, as more and more are in the window. Draws docs/growth.svg."""
+
+import gc
+import os
+import statistics
+import time
+from collections.abc import Iterable
+
+import psutil
+
+from bench.figures import Figure, absolute, figure
+from bench.news import RECEIVED, ROOT, many
+from pipeline.records import Story
+from pipeline.replay import fingerprints, replay, warm_up
+from pipeline.stages.rules import ClusterRule, DetectRule
+from pipeline.stages.weights import shipped
+
+FIRST = 10_000
+PICTURE = ROOT / "docs" / "growth.svg"
+MOST_BYTES = 1_536
+
+
+def figures(*, quick: bool) -> Iterable[Figure]:
+    """The pure path with up to a million stories in the window."""
+    count = 60_000 if quick else 1_000_000
+    warm_up(ClusterRule(), DetectRule(), shipped())
+    gc.collect()
+    own = psutil.Process(os.getpid())
+    empty = own.memory_info().rss
+    points: list[tuple[int, float, float]] = []
+    costs: list[float] = []
+    steps = replay(fingerprints(many(count), RECEIVED))
+    making = _cost_of_making(5_000)
+    done = 0
+    while done < count:
+        start = time.perf_counter()
+        for _ in range(1_000):
+            next(steps, None)
+        done += 1_000
+        costs.append((time.perf_counter() - start) / 1_000 * 1e6 - making)
+        if done % FIRST == 0:
+            points.append((done, statistics.median(costs[-10:]), (own.memory_info().rss - empty) / done))
+    early = costs[FIRST // 1_000 - 5 : FIRST // 1_000 + 5]
+    late = costs[-10:]
+    ratio = statistics.median(late) / statistics.median(early)
+    work = f"growth: cost of a story with {count:,} in the window"
+    yield figure(work, f"ours with {FIRST:,}", late, early, "us", ratio, 2.0, at_most=True)
+    size = points[-1][2]
+    yield absolute(
+        f"memory of the stages, {count:,} stories in the window", "the limit", [size], MOST_BYTES, "bytes a story"
+    )
+    if not quick:
+        _draw(points)
+
+
+def _cost_of_making(count: int) -> float:
+    """Microseconds that `many` itself takes for a story."""
+    start = time.perf_counter()
+    made: list[Story] = list(many(count))
+    return (time.perf_counter() - start) / len(made) * 1e6
+
+
+def _draw(points: list[tuple[int, float, float]]) -> None:
+    from matplotlib.figure import Figure as Drawing
+
+    drawing = Drawing(figsize=(7, 3.2), layout="constrained")
+    left, right = drawing.subplots(1, 2)
+    stories = [point[0] / 1_000 for point in points]
+    left.plot(stories, [point[1] for point in points], color="#1f4e79")
+    left.set(xlabel="thousand stories in the window", ylabel="us a story", ylim=(0, None), title="Cost")
+    right.plot(stories, [point[2] / 1_000 for point in points], color="#a33b20")
+    right.set(
+        xlabel="thousand stories in the window", ylabel="kB a story", ylim=(0, None), title="Memory of the stages"
+    )
+    for part in (left, right):
+        part.grid(alpha=0.3)
+    drawing.savefig(PICTURE, metadata={"Date": None})
