@@ -6,7 +6,7 @@ and a backlog, which Faust hands over message by message, in large steps.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import faust
@@ -31,8 +31,13 @@ class Raw(faust.Schema):  # type: ignore[misc]
         return decode
 
 
-async def batches(app: faust.App, stream: Any, size: int = SIZE) -> AsyncIterator[list[Any]]:
-    """Batches of messages of partitions that this worker owns, each acknowledged after the loop's body has ended well."""
+async def batches(
+    app: faust.App, stream: Any, size: int = SIZE, load: Callable[[set[int]], Awaitable[None]] | None = None
+) -> AsyncIterator[list[Any]]:
+    """Batches of messages of partitions that this worker owns, each acknowledged after the loop's body has ended well.
+
+    Before the body, `load` gets the state of these partitions.
+    """
     queue = stream.channel.queue
     while True:
         try:
@@ -47,9 +52,17 @@ async def batches(app: faust.App, stream: Any, size: int = SIZE) -> AsyncIterato
             await asyncio.sleep(QUIET)
             if queue.empty():
                 break
-        owned = app.consumer.assignment()
-        mine = [message for message in messages if message.tp in owned]
+        mine = _owned(app, messages)
+        if mine and load is not None:
+            await load({message.partition for message in mine})
+            mine = _owned(app, mine)  # that may have taken a while
         if mine:
             yield mine
         for message in mine:
             message.ack(app.consumer)
+
+
+def _owned(app: faust.App, messages: list[Any]) -> list[Any]:
+    """Those messages that nobody else is given, too."""
+    owned, generation = app.consumer.assignment(), app.consumer_generation_id
+    return [message for message in messages if message.tp in owned and message.generation_id == generation]

@@ -25,7 +25,7 @@ def declare(app: faust.App, settings: Settings) -> None:
     @app.agent(app.topic(settings.topic("fingerprints"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
-        async for messages in batches(app, stream):
+        async for messages in batches(app, stream, load=table.load):
             outcomes: Counter[str] = Counter()
             latest: dict[tuple[int, str], Cluster] = {}  # a cluster that grew in this batch is told of once
             for message in messages:

@@ -26,7 +26,7 @@ def declare(app: faust.App, settings: Settings) -> None:
     @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         outbox = Outbox(app)
-        async for messages in batches(app, stream):
+        async for messages in batches(app, stream, load=table.load):
             outcomes: Counter[str] = Counter()
             for message in messages:
                 partition = message.partition

@@ -1,6 +1,7 @@
 """MinHash of 120 values: against rensa, its fastest path of the run, and datasketch."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from bench.figures import Figure, compare, timed
 from bench.news import bodies, token_sets
@@ -19,7 +20,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
     texts = token_sets()[: 5_000 if quick else None]
     encoded = [[token.encode() for token in tokens] for tokens in texts]
 
-    def kept(tokens: list[str]) -> object:
+    def kept(tokens: list[str]) -> Any:
         made = rensa.RMinHash(num_perm=ROWS, seed=42)
         made.update(tokens)
         return made
@@ -68,7 +69,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
         "MinHash, one at a time",
         "rensa update + digest",
         timed(lambda: [minhash.signature(tokens) for tokens in texts], len(texts)),
-        timed(lambda: [kept(tokens).digest() for tokens in texts], len(texts)),  # type: ignore[attr-defined]
+        timed(lambda: [kept(tokens).digest() for tokens in texts], len(texts)),
         unit="us a headline",
         target=0.6,
         rounds=rounds,
@@ -81,7 +82,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
         timed(
             lambda: [
                 kept([text[at : at + SHINGLE] for at in range(len(text) - SHINGLE + 1)]).digest() for text in long
-            ],  # type: ignore[attr-defined]
+            ],
             len(long),
         ),
         unit="us a body",

@@ -43,7 +43,8 @@ def figures(*, quick: bool) -> Iterable[Figure]:
         for _ in range(QUERIES // 10):
             theirs.range_search(np.array([next(asked)]).view(np.uint8).reshape(1, 8), 8)
 
-    ours(), peer()
+    ours()
+    peer()
     row = compare(
         f"SimHash, all within 7 bits of one, {stored:,} stored, query + insert",
         "faiss IndexBinaryMultiHash, nflip 1, query alone",

@@ -88,6 +88,7 @@ def _throughput(settings: Settings, stories: list[Story], module: tuple[str, ...
 async def _latency(settings: Settings, stories: list[Story], seconds: int) -> list[float]:
     """Milliseconds from the broker taking in a story to the update that it caused coming to a consumer of `events`."""
     delays: list[float] = []
+    measured = {story.id for story in stories[2_000 : 2_000 + RATE * seconds]}
     consumer = AIOKafkaConsumer(settings.topic("events"), bootstrap_servers=settings.kafka, auto_offset_reset="latest")
     await consumer.start()
     await consumer.seek_to_end()
@@ -95,7 +96,8 @@ async def _latency(settings: Settings, stories: list[Story], seconds: int) -> li
     async def listen() -> None:
         async for record in consumer:
             update = decode(record.value, EventUpdate)
-            delays.append(time.time() * 1_000 - update.caused_by_received_at.timestamp() * 1_000)
+            if update.caused_by in measured:
+                delays.append(time.time() * 1_000 - update.caused_by_received_at.timestamp() * 1_000)
 
     with process(settings) as worker:
         async with StoryProducer(settings) as producer:

@@ -53,8 +53,8 @@ class Nearby:
     @property
     def bytes(self) -> int:
         """What is used of the arrays."""
-        cells = self._chunks * (self._prints[0].nbytes + self._items[0].nbytes + self._before.itemsize)
-        return cells + self._newest.nbytes + self._used.nbytes + self._size * self._ring.itemsize
+        chunk = self._prints[0].nbytes + self._items[0].nbytes + self._before.itemsize
+        return int(self._chunks * chunk + self._newest.nbytes + self._used.nbytes + self._size * self._ring.itemsize)
 
     @classmethod
     def of(cls, fingerprints: NDArray[np.uint64]) -> Self:
