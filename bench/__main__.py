@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.figures import Figure, table, write
 
-NAMES = ("minhash", "lsh", "simhash", "path", "stream", "growth")
+NAMES = ("minhash", "lsh", "simhash", "path", "stream", "scale", "growth")
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
+from agents.faust_fixes import FETCH_WAIT
 from agents.outbox import Message, Sender
 from pipeline.config import Settings, load
 from pipeline.languages.background import background
@@ -47,6 +48,7 @@ async def loop(settings: Settings, stage: str, topics: list[str], handle: Handle
         group_id=f"{settings.topic_prefix}-{stage}",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
+        fetch_max_wait_ms=FETCH_WAIT,
     )
     await consumer.start()
     while True:
