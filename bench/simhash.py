@@ -35,9 +35,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
 
     def ours() -> None:
         for _ in range(QUERIES):
-            value = next(queries)
-            assert len(index.query(value))
-            index.add(value)
+            assert len(index.query_then_add(next(queries)))
 
     def peer() -> None:
         for _ in range(QUERIES // 10):

@@ -90,15 +90,45 @@ class Nearby:
 
     def add(self, fingerprint: int) -> int:
         """Add a fingerprint; returns its number."""
+        value = np.uint64(fingerprint)
+        own = (value >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64) + OFFSETS
+        same, _ = self._cells(own[:1], value, 0)
+        return self._put(fingerprint, own, same)
+
+    def query(self, fingerprint: int, bits: int = BITS) -> Items:
+        """The numbers of all items whose fingerprints differ in at most so many bits, ascending. Raises ValueError beyond 7."""
+        return self._query(np.uint64(fingerprint), bits)[0]
+
+    def query_then_add(self, fingerprint: int, bits: int = BITS) -> Items:
+        """The same, and then the fingerprint is added: cheaper than one after the other."""
+        value = np.uint64(fingerprint)
+        found, own, same = self._query(value, bits)
+        self._put(fingerprint, own, same)
+        return found
+
+    def _query(self, value: np.uint64, bits: int) -> tuple[Items, Items, Items]:
+        """What is found, the value's own buckets, and the first item with this very value, if there is any."""
+        if not 0 <= bits <= BITS:
+            raise ValueError(f"Within {bits} bits: 0 to {BITS} can be asked for.")
+        keys = (value >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64)
+        own = keys + OFFSETS
+        probed = ((keys[:, None] ^ NEAR_KEYS) + OFFSETS[:, None]).ravel() if bits >= BLOCKS else own
+        first, apart = self._cells(probed, value, bits)
+        same = first[apart == 0][:1]
+        if len(first):
+            first = np.unique(first)
+            first = np.sort(np.concatenate([first, self._copies(first)]))
+        return first, own, same
+
+    def _put(self, fingerprint: int, own: NDArray[np.int64], same: Items) -> int:
+        """Add a fingerprint to its own buckets, or to the ring of the first item that is the same."""
         item = self._size
         if item == len(self._ring):
             self._ring = np.concatenate([self._ring, np.zeros_like(self._ring)])
         self._size += 1
-        own = (np.uint64(fingerprint) >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64) + OFFSETS
-        first = self._cells(own[:1], np.uint64(fingerprint), 0)
-        if len(first):
-            self._ring[item] = self._ring[first[0]]
-            self._ring[first[0]] = item
+        if len(same):
+            self._ring[item] = self._ring[same[0]]
+            self._ring[same[0]] = item
             return item
         self._ring[item] = item
         for bucket in own.tolist():
@@ -112,18 +142,11 @@ class Nearby:
             self._used[bucket] = used + 1
         return item
 
-    def query(self, fingerprint: int, bits: int = BITS) -> Items:
-        """The numbers of all items whose fingerprints differ in at most so many bits, ascending. Raises ValueError beyond 7."""
-        if not 0 <= bits <= BITS:
-            raise ValueError(f"Within {bits} bits: 0 to {BITS} can be asked for.")
-        value = np.uint64(fingerprint)
-        keys = (value >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64)
-        probed = keys[:, None] ^ NEAR_KEYS if bits >= BLOCKS else keys[:, None]
-        first = np.unique(self._cells((probed + OFFSETS[:, None]).ravel(), value, bits))
-        return np.sort(np.concatenate([first, self._copies(first)]))
+    def _cells(self, buckets: NDArray[np.int64], value: np.uint64, bits: int) -> tuple[Items, NDArray[np.uint8]]:
+        """The first items of the fingerprints in these buckets that are near enough, and by how many bits they are apart.
 
-    def _cells(self, buckets: NDArray[np.int64], value: np.uint64, bits: int) -> Items:
-        """The first items of the fingerprints in these buckets that are near enough; those of several buckets repeat."""
+        Those of several buckets repeat.
+        """
         chunks = self._newest.take(buckets)
         chunks = chunks[chunks > 0]
         levels = [chunks]
@@ -133,9 +156,11 @@ class Nearby:
             levels.append(chunks)
         chunks = np.concatenate(levels)
         cells = self._prints.take(chunks, axis=0)
-        near = np.flatnonzero(np.bitwise_count(np.bitwise_xor(cells, value, out=cells)) <= bits)
+        apart = np.bitwise_count(np.bitwise_xor(cells, value, out=cells)).ravel()
+        near = np.flatnonzero(apart <= bits)
         found = self._items[chunks[near // CELLS], near % CELLS]
-        return found[found >= 0].astype(np.int64)
+        used = found >= 0
+        return found[used].astype(np.int64), apart[near[used]]
 
     def _copies(self, first: Items) -> Items:
         """The other items with the same fingerprints."""

@@ -26,6 +26,16 @@ def test_a_query_finds_all_within_so_many_bits(values, wanted, bits):
     assert index(values).query(wanted, bits).tolist() == expected
 
 
+@given(st.lists(fingerprints, max_size=60))
+@settings(deadline=None)
+def test_a_query_and_an_addition_in_one_are_both(values):
+    one, both = Nearby(), Nearby()
+    for value in values:
+        assert both.query_then_add(value).tolist() == one.query(value).tolist()
+        one.add(value)
+    assert both.bytes == one.bytes
+
+
 @given(st.lists(fingerprints, max_size=60), st.lists(fingerprints, max_size=20), fingerprints)
 @settings(deadline=None)
 def test_an_index_made_at_once_answers_as_one_that_grew(at_once, later, wanted):
