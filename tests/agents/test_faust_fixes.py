@@ -179,13 +179,16 @@ async def produce(kafka, name, number):
     await producer.stop()
 
 
-def deliveries(kafka, tmp_path, kind):
-    """How often each record is given to the agent of a worker that is restarted again and again while records come."""
+def deliveries(kafka, tmp_path, kind, restarts):
+    """How often each record is given to the agent of a worker that is restarted again and again while records come.
+
+    It ends at the first restart that repeats something. Returns how many records were sent, too.
+    """
     name = f"counting-{kind}-{uuid.uuid4().hex[:6]}"
     seen = tmp_path / "seen"
     seen.touch()
     asyncio.run(make_topics(kafka, name))
-    for number in range(RESTARTS):
+    for number in range(restarts):
         asyncio.run(produce(kafka, name, number))
         process = subprocess.Popen(
             [sys.executable, str(WORKER), kafka, name, str(seen), kind],
@@ -198,17 +201,20 @@ def deliveries(kafka, tmp_path, kind):
             time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
         process.wait(30)
-    return Counter(seen.read_text().splitlines())
+        counts = Counter(seen.read_text().splitlines())
+        if max(counts.values()) > 1:
+            break
+    return counts, (number + 1) * MESSAGES
 
 
 def test_restarts_neither_lose_nor_repeat_records(kafka, tmp_path):
-    counts = deliveries(kafka, tmp_path, "corrected")
-    assert len(counts) == RESTARTS * MESSAGES
+    counts, sent = deliveries(kafka, tmp_path, "corrected", RESTARTS)
+    assert len(counts) == sent
     assert set(counts.values()) == {1}
 
 
 @pytest.mark.xfail(strict=True, reason="Faust 0.15.3 repeats hundreds; when this passes, the corrections can go.")
 def test_restarts_of_stock_faust_neither_lose_nor_repeat_records(kafka, tmp_path):
-    counts = deliveries(kafka, tmp_path, "stock")
-    assert len(counts) == RESTARTS * MESSAGES
+    counts, sent = deliveries(kafka, tmp_path, "stock", 3 * RESTARTS)  # a busy machine may hide the fault for a while
+    assert len(counts) == sent
     assert set(counts.values()) == {1}
