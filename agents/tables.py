@@ -30,19 +30,20 @@ E = TypeVar("E")
 
 
 class StageTable(Generic[R, E]):
-    """The editions of a stage, by partition, and the changelog that they are built from."""
+    """The editions of a stage, by partition of the topic `source` that it reads, and the changelog that they are built from."""
 
     def __init__(
         self,
         app: faust.App,
         settings: Settings,
         name: str,
+        source: str,
         kind: type[R],
         edition_of: Callable[[R], str],
         new_edition: Callable[[str], E],
         restore: Callable[[E, list[R]], None],
     ) -> None:
-        self._kafka, self._topic = settings.kafka, changelog(settings, name)
+        self._kafka, self._topic, self._source = settings.kafka, changelog(settings, name), settings.topic(source)
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
         self._editions: dict[int, dict[str, E]] = {}
         self._generation = 0
@@ -95,7 +96,8 @@ class StageTable(Generic[R, E]):
     async def _keep_what_stays(self, app: faust.App, assigned: set[Any], **_: Any) -> None:
         """Partitions that stay in the next generation keep their state: nobody else can have written."""
         generation = app.consumer_generation_id
-        stay = {partition.partition for partition in assigned} if generation == self._generation + 1 else set()
+        ours = {partition.partition for partition in assigned if partition.topic == self._source}
+        stay = ours if generation == self._generation + 1 else set()
         self._editions = {partition: state for partition, state in self._editions.items() if partition in stay}
         self._generation = generation
 
@@ -150,6 +152,7 @@ def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignmen
         app,
         settings,
         "clustering",
+        "fingerprints",
         Assignment,
         lambda row: row.story.edition,
         lambda name: clustering.Edition(background(name), rule, weights),
@@ -164,6 +167,7 @@ def detection_table(app: faust.App, settings: Settings) -> StageTable[Detection,
         app,
         settings,
         "detection",
+        "assignments",
         Detection,
         lambda row: row.assignment.story.edition,
         lambda _: counting.Edition(rule, weights),

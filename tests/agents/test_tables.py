@@ -24,7 +24,7 @@ class Signal:
 def table(settings, app):
     """A table whose editions are the sets of story ids that they were restored from."""
     return StageTable(
-        app, settings, "clustering", Assignment, lambda row: row.story.edition, lambda _: set(),
+        app, settings, "clustering", "fingerprints", Assignment, lambda row: row.story.edition, lambda _: set(),
         lambda edition, rows: edition.update(row.story.id for row in rows),
     )  # fmt: skip
 
@@ -60,9 +60,11 @@ def test_what_was_put_and_not_dropped_is_loaded(settings, app):
     asyncio.run(run())
 
 
-async def assigned(app, generation, *partitions):
+async def assigned(settings, app, generation, *partitions):
     app.consumer_generation_id = generation
-    await app.on_partitions_assigned.send(app, {TopicPartition("t", partition) for partition in partitions})
+    ours = {TopicPartition(settings.topic("fingerprints"), partition) for partition in partitions}
+    others = {TopicPartition(settings.topic("stories"), partition) for partition in range(9)}
+    await app.on_partitions_assigned.send(app, ours | others)
 
 
 def test_a_partition_keeps_its_state_only_from_one_generation_to_the_next(settings, app):
@@ -70,14 +72,14 @@ def test_a_partition_keeps_its_state_only_from_one_generation_to_the_next(settin
 
     async def run():
         rows = table(settings, app)
-        await assigned(app, 1, 0, 1)
+        await assigned(settings, app, 1, 0, 1)
         await rows.load({0, 1})
         rows.edition(0, "en").add("mark")
-        await assigned(app, 2, 0)  # partition 1 went, 0 stayed
+        await assigned(settings, app, 2, 0)  # partition 1 went, 0 stayed
         assert rows.edition(0, "en") == {"mark"}
         with pytest.raises(KeyError):
             rows.edition(1, "en")
-        await assigned(app, 4, 0)  # another may have had it in between
+        await assigned(settings, app, 4, 0)  # another may have had it in between
         await rows.load({0})
         assert rows.edition(0, "en") == set()
         await app.sender.close()
@@ -90,7 +92,7 @@ def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings, app):
 
     async def run():
         rows = table(settings, app)
-        await assigned(app, 1, 0)
+        await assigned(settings, app, 1, 0)
         reads = []
         read = rows._read
 
@@ -99,7 +101,7 @@ def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings, app):
             reads.append(partition)
             if len(reads) == 1:
                 await rows.settle(put(rows, app, 0, "late"))
-                await assigned(app, 3, 0)
+                await assigned(settings, app, 3, 0)
             return found
 
         rows._read = slow
