@@ -98,3 +98,11 @@ def test_words_that_nothing_holds_any_more_go():
         table.count(group, ids, np.ones(10, np.int64))
         table.count(group, ids, np.full(10, -1))
     assert len(table.entries) == centroids.SMALLEST
+
+
+def test_merging_says_by_how_much_the_square_grew():
+    table = Centroids()
+    one, other = table.open(), table.open()
+    add(table, one, np.array([1, 2]), np.array([3, 5]), 2)
+    add(table, other, np.array([2, 7]), np.array([4, 6]), 2)
+    assert 3**2 + 5**2 + table.merge(one, other) == 3**2 + (5 + 4) ** 2 + 6**2

@@ -58,6 +58,12 @@ def test_seven_bits_are_found_however_they_lie(blocks):
     assert index([apart]).query(wanted, 6).tolist() == []
 
 
+@pytest.mark.parametrize("bits", [4, 5, 6])
+def test_a_bit_in_every_block_is_found(bits):
+    apart = sum(1 << 16 * block for block in range(4)) | ((1 << bits - 3) - 1)
+    assert index([apart]).query(0, bits).tolist() == [0]
+
+
 def test_copies_take_no_cells():
     nearby = index([7] * 10_000 + [8])
     one = index([7, 8])

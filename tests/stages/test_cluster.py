@@ -119,8 +119,8 @@ def test_a_story_without_words_is_alone():
     assert outcomes[0].assignment.cluster_id != outcomes[1].assignment.cluster_id
 
 
-def test_merging_keeps_the_id_of_the_older_cluster():
-    edition = Edition(background("en"))
+def bridged(rule):
+    """Two clusters about fats, and a story that shows them to be one."""
     headlines = [
         ("study finds no link between saturated fats and heart disease", 0),
         ("making sense of dietary oils and fats", 169),
@@ -128,13 +128,22 @@ def test_merging_keeps_the_id_of_the_older_cluster():
         ("dietary fats and your heart", 474),
     ]
     stories = [fingerprinted(str(n), " ".join(tokenise(text, "en")[0]), at) for n, (text, at) in enumerate(headlines)]
-    oldest, younger, same, bridge = run(edition, stories)
+    return stories, run(Edition(background("en"), rule), stories)
+
+
+def test_merging_keeps_the_id_of_the_older_cluster():
+    stories, (oldest, younger, same, bridge) = bridged(ClusterRule())
     assert same.assignment.cluster_id == oldest.assignment.cluster_id != younger.assignment.cluster_id
     assert bridge.assignment.merged == [younger.assignment.cluster_id]
     assert bridge.assignment.cluster_id == oldest.assignment.cluster_id
     merged, survivor = bridge.clusters
     assert (merged.merged_into, merged.stories) == (survivor.id, 0)
     assert (survivor.stories, survivor.first_seen) == (4, stories[0].story.crawled_at)
+
+
+def test_clusters_that_would_be_too_large_do_not_merge():
+    _, (*_, bridge) = bridged(replace(ClusterRule(), largest=3))
+    assert bridge.assignment.merged == []
 
 
 @given(streams)

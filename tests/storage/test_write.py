@@ -47,6 +47,9 @@ def test_order_repeats_and_batches_change_nothing(new_database):
     random.Random(7).shuffle(mixed)
     write(shuffled, *(mixed[start : start + 5] for start in range(0, len(mixed), 5)))
     assert dump(shuffled) == expected
+    at_once = new_database()
+    write(at_once, made[::-1])
+    assert dump(at_once) == expected
 
 
 def test_nothing_is_written_when_part_of_a_batch_fails(database):
