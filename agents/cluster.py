@@ -7,7 +7,7 @@ import faust
 
 from agents.batches import Raw, batches
 from agents.dead_letters import bury
-from agents.metrics import RECORDS
+from agents.metrics import count
 from agents.outbox import Message, Outbox
 from agents.tables import clustering_table
 from pipeline.config import Settings
@@ -48,5 +48,4 @@ def declare(app: faust.App, settings: Settings) -> None:
             for (partition, cluster_id), state in latest.items():
                 outbox.add(Message(clusters, cluster_id.encode(), encode(state), partition))
             await table.settle(outbox, clusters)
-            for name, count in outcomes.items():
-                RECORDS.labels(STAGE, name).inc(count)
+            count(STAGE, outcomes)

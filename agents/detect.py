@@ -8,7 +8,7 @@ import faust
 
 from agents.batches import Raw, batches
 from agents.dead_letters import bury
-from agents.metrics import RECORDS, UPDATE_SECONDS
+from agents.metrics import UPDATE_SECONDS, count
 from agents.outbox import Message, Outbox
 from agents.tables import detection_table
 from pipeline.config import Settings
@@ -46,5 +46,4 @@ def declare(app: faust.App, settings: Settings) -> None:
                 table.drop(partition, outcome.dropped)
                 outcomes["done"] += 1
             await table.settle(outbox)
-            for name, count in outcomes.items():
-                RECORDS.labels(STAGE, name).inc(count)
+            count(STAGE, outcomes)

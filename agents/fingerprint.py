@@ -6,7 +6,7 @@ import faust
 
 from agents.batches import Raw, batches
 from agents.dead_letters import bury
-from agents.metrics import RECORDS
+from agents.metrics import count
 from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.records import NormalisedStory, decode, encode
@@ -33,4 +33,4 @@ def declare(app: faust.App, settings: Settings) -> None:
                 outbox.add(Message(topic, record.story.edition.encode(), encode(record)))
                 done += 1
             await outbox.settle()
-            RECORDS.labels(STAGE, "done").inc(done)
+            count(STAGE, {"done": done})

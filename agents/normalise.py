@@ -6,7 +6,7 @@ import faust
 
 from agents.batches import Raw, batches
 from agents.dead_letters import bury
-from agents.metrics import RECORDS
+from agents.metrics import count
 from agents.outbox import Message, Outbox
 from pipeline.config import Settings
 from pipeline.records import Story, decode, encode
@@ -38,4 +38,4 @@ def declare(app: faust.App, settings: Settings) -> None:
                 outbox.add(Message(topic, normalised.id.encode(), encode(normalised), message.partition))
                 done += 1
             await outbox.settle()
-            RECORDS.labels(STAGE, "done").inc(done)
+            count(STAGE, {"done": done})

@@ -52,11 +52,11 @@ class Sender:
         sent: list[Any] = []
         batch = producer.create_batch()
         for message in messages:
-            entry: dict[str, Any] = {"key": message.key, "value": message.value, "timestamp": None}
-            if batch.append(**entry, headers=message.headers or []) is None:
+            entry = {"key": message.key, "value": message.value, "timestamp": None, "headers": message.headers or []}
+            if batch.append(**entry) is None:
                 sent.append(await producer.send_batch(batch, topic, partition=partition))
                 batch = producer.create_batch()
-                batch.append(**entry, headers=message.headers or [])
+                batch.append(**entry)
         sent.append(await producer.send_batch(batch, topic, partition=partition))
         for acknowledged in sent:
             await acknowledged

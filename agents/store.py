@@ -7,7 +7,7 @@ import faust
 
 from agents.batches import Raw, batches
 from agents.dead_letters import bury
-from agents.metrics import RECORDS
+from agents.metrics import count
 from agents.outbox import Outbox
 from pipeline.config import Settings
 from pipeline.records import Assignment, Cluster, EventUpdate, InvalidRecord, Record, decode
@@ -40,4 +40,4 @@ def declare(app: faust.App, settings: Settings) -> None:
                     bury(outbox, STAGE, message, error)
             await asyncio.to_thread(writer.write, records)
             await outbox.settle()
-            RECORDS.labels(STAGE, "done").inc(len(records))
+            count(STAGE, {"done": len(records)})

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from agents.outbox import Message, Sender
 from bench.figures import Figure, absolute, compare
 from bench.news import RECEIVED, many, week
-from bench.services import fresh, process, produce, records, services, stored, wait_until
+from bench.services import WORKER, fresh, process, produce, records, services, stored, wait_until
 from pipeline.broker import StoryProducer
 from pipeline.config import Settings
 from pipeline.records import Detection, EventUpdate, Story, decode, encode
@@ -74,7 +74,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
             )
 
 
-def _throughput(settings: Settings, stories: list[Story], module: tuple[str, ...] = ("agents.worker",)) -> float:
+def _throughput(settings: Settings, stories: list[Story], module: tuple[str, ...] = WORKER) -> float:
     """Stories a second from the first one normalised to the last one in Postgres."""
     produce(settings, stories)
     with process(settings, module) as worker:

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.similarity.compiled import COMPILED
-from pipeline.similarity.minhash_compiled import TEXT, TOKEN, rolling, sign_joined, sign_shingles
+from pipeline.similarity.minhash_compiled import TEXT, TOKEN, Signature, rolling, sign_joined, sign_shingles
 from pipeline.similarity.universal import LARGEST, PRIME, ROWS, A, B
 
-Signature = NDArray[np.uint32]
 AT_ONCE = 1_000
 """Tokens that numpy hashes at once."""
 

@@ -68,7 +68,7 @@ class Nearby:
         following[np.roll(starts, -1) - 1] = grouped[starts]  # the last of each ring leads to its first
         made._ring = np.zeros(max(1, len(fingerprints)), np.int32)
         made._ring[grouped] = following
-        keys = (distinct[None, :] >> SHIFTS[:, None] & np.uint64(KEYS - 1)).astype(np.int64) + OFFSETS[:, None]
+        keys = (_keys(distinct[:, None]) + OFFSETS).T
         cells = np.bincount(keys.ravel(), minlength=BLOCKS * KEYS)
         chunks = -(-cells // CELLS)
         base = 1 + np.cumsum(chunks) - chunks
@@ -91,7 +91,7 @@ class Nearby:
     def add(self, fingerprint: int) -> int:
         """Add a fingerprint; returns its number."""
         value = np.uint64(fingerprint)
-        own = (value >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64) + OFFSETS
+        own = _keys(value) + OFFSETS
         same, _ = self._cells(own[:1], value, 0)
         return self._put(fingerprint, own, same)
 
@@ -110,7 +110,7 @@ class Nearby:
         """What is found, the value's own buckets, and the first item with this very value, if there is any."""
         if not 0 <= bits <= BITS:
             raise ValueError(f"Within {bits} bits: 0 to {BITS} can be asked for.")
-        keys = (value >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64)
+        keys = _keys(value)
         own = keys + OFFSETS
         probed = ((keys[:, None] ^ NEAR_KEYS) + OFFSETS[:, None]).ravel() if bits >= BLOCKS else own
         first, apart = self._cells(probed, value, bits)
@@ -183,3 +183,9 @@ class Nearby:
         self._newest[bucket] = self._chunks
         self._used[bucket] = 0
         self._chunks += 1
+
+
+def _keys(values: np.uint64 | NDArray[np.uint64]) -> Items:
+    """The keys of the four blocks of a fingerprint, or of each line of a column of them."""
+    keys: Items = (values >> SHIFTS & np.uint64(KEYS - 1)).astype(np.int64)
+    return keys
