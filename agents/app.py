@@ -4,6 +4,7 @@ import faust
 from mode import CrashingSupervisor
 
 from agents import cluster, detect, fingerprint, normalise, store
+from agents.chunks import WAITING, ChunkScheduler, hand_over_chunks
 from agents.faust_fixes import correct_faust
 from agents.outbox import Sender
 from pipeline.config import Settings
@@ -34,6 +35,8 @@ def create_app(settings: Settings) -> App:
         table_standby_replicas=0,
         stream_recovery_delay=0.0,
         stream_wait_empty=False,
+        ConsumerScheduler=ChunkScheduler,
+        stream_buffer_maxsize=WAITING,
         agent_supervisor=CrashingSupervisor,  # Faust would restart a failing agent for ever, in silence
         broker_commit_interval=1.0,
         broker_session_timeout=10.0,  # how long the partitions of a killed worker wait for another
@@ -42,6 +45,7 @@ def create_app(settings: Settings) -> App:
     )
     app.sender = Sender(settings.kafka)
     correct_faust(app)
+    hand_over_chunks()
     for stage in (normalise, fingerprint, cluster, detect, store):
         stage.declare(app, settings)
     return app

@@ -2,7 +2,7 @@
 
 Faust's `take` acknowledges its batch even when the agent raises, which loses it; `noack_take` waits out its time limit for every
 batch that is not full. Here a batch ends when it is full, or nothing more has come for a moment: a lone story goes on at once,
-and a backlog, which Faust hands over message by message, in large steps.
+and a backlog in large steps.
 """
 
 import asyncio
@@ -10,17 +10,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import faust
+from aiokafka.structs import ConsumerRecord
+
+from agents.chunks import Chunk
 
 SIZE = 500
-"""The most messages of a batch: it is also how long other agents may have to wait for the processor."""
+"""Records that make a batch full: it is also how long other agents may have to wait for the processor."""
 QUIET = 0.005
-"""Seconds without a message that end a batch."""
+"""Seconds without a record that end a batch."""
 LONGEST = 10
 """The most quiet moments that a batch waits for in all: a steady trickle must not hold it up."""
 
 
 class Raw(faust.Schema):  # type: ignore[misc]
-    """What agents get of a message: the message. The records in it are ours to read."""
+    """What agents get of a message: the message, a chunk. The records in it are ours to read."""
 
     def compile(self, *_: Any, **__: Any) -> Any:
         """The function that Faust decodes each message with."""
@@ -33,36 +36,38 @@ class Raw(faust.Schema):  # type: ignore[misc]
 
 async def batches(
     app: faust.App, stream: Any, size: int = SIZE, load: Callable[[set[int]], Awaitable[None]] | None = None
-) -> AsyncIterator[list[Any]]:
-    """Batches of messages of partitions that this worker owns, each acknowledged after the loop's body has ended well.
+) -> AsyncIterator[list[ConsumerRecord]]:
+    """Batches of records of partitions that this worker owns, each acknowledged after the loop's body has ended well.
 
-    Before the body, `load` gets the state of these partitions.
+    Before the body, `load` gets the state of these partitions. A batch may be a chunk less one record longer than `size`.
     """
     queue = stream.channel.queue
     while True:
         try:
-            messages = [await queue.get()]
+            chunks: list[Chunk] = [await queue.get()]
         except StopAsyncIteration:  # the worker stops
             return
+        count = len(chunks[0].records)
         for _ in range(LONGEST):
-            while len(messages) < size and not queue.empty():
-                messages.append(queue.get_nowait())
-            if len(messages) == size:
+            while count < size and not queue.empty():
+                chunks.append(queue.get_nowait())
+                count += len(chunks[-1].records)
+            if count >= size:
                 break
             await asyncio.sleep(QUIET)
             if queue.empty():
                 break
-        mine = _owned(app, messages)
+        mine = _owned(app, chunks)
         if mine and load is not None:
-            await load({message.partition for message in mine})
+            await load({chunk.partition for chunk in mine})
             mine = _owned(app, mine)  # that may have taken a while
         if mine:
-            yield mine
-        for message in mine:
-            message.ack(app.consumer)
+            yield [record for chunk in mine for record in chunk.records]
+        for chunk in mine:
+            chunk.ack(app.consumer)
 
 
-def _owned(app: faust.App, messages: list[Any]) -> list[Any]:
-    """Those messages that nobody else is given, too."""
+def _owned(app: faust.App, chunks: list[Chunk]) -> list[Chunk]:
+    """Those chunks that nobody else is given, too."""
     owned, generation = app.consumer.assignment(), app.consumer_generation_id
-    return [message for message in messages if message.tp in owned and message.generation_id == generation]
+    return [chunk for chunk in chunks if chunk.tp in owned and chunk.generation_id == generation]

@@ -1,8 +1,7 @@
 """Dead letters: what cannot be processed goes to `<topic>.dlq` as it came, with headers that say why."""
 
-from typing import Any
-
 import structlog
+from aiokafka.structs import ConsumerRecord
 
 from agents.metrics import RECORDS
 from agents.outbox import Message, Outbox
@@ -12,7 +11,7 @@ from pipeline.times import from_millis
 log = structlog.get_logger()
 
 
-def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> None:
+def bury(outbox: Outbox, stage: str, message: ConsumerRecord, error: Exception) -> None:
     """Send what `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
     reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     letter = DeadLetter(
@@ -21,10 +20,10 @@ def bury(outbox: Outbox, stage: str, message: Any, error: Exception) -> None:
         topic=message.topic,
         partition=message.partition,
         offset=message.offset,
-        received_at=from_millis(round(message.timestamp * 1000)),
+        received_at=from_millis(message.timestamp),
     )
     headers = [
-        *((name, value) for name, value in _pairs(message.headers) if not name.startswith("newsburst-")),
+        *((name, value) for name, value in message.headers if not name.startswith("newsburst-")),
         *((f"newsburst-{field.replace('_', '-')}", text.encode()) for field, text in _texts(letter)),
     ]
     outbox.add(Message(f"{message.topic}.dlq", message.key, message.value, headers=headers))
@@ -41,9 +40,3 @@ def _texts(letter: DeadLetter) -> list[tuple[str, str]]:
         ("offset", str(letter.offset)),
         ("received_at", letter.received_at.isoformat()),
     ]
-
-
-def _pairs(headers: Any) -> list[tuple[str, bytes]]:
-    if not headers:
-        return []
-    return list(headers.items() if hasattr(headers, "items") else headers)

@@ -4,20 +4,16 @@
    before it fetches, where it must clear it. So `wait_for_stopped_flow` returns while a fetch is in flight; recovery then seeks,
    and what the fetch brings afterwards is taken for records after the seek: some are skipped, some come twice.
 2. The same at the end of recovery: Faust seeks to the committed offsets without stopping the flow first.
-3. Most of the cost of a message. `Consumer._drain_messages` makes four tasks for each message, to hand it to its stream unless
-   the flow is suspended first. Handing over hardly ever waits: here it goes as far as it can at once, and only what does wait
-   gets the tasks.
-4. Stalls. One fetch is under way at a time; it asks for the partitions that have nothing buffered, and waits up to 1.5 s for
+3. Stalls. One fetch is under way at a time; it asks for the partitions that have nothing buffered, and waits up to 1.5 s for
    them to have something. What comes meanwhile to a partition that had something buffered waits with it.
 """
 
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import faust
 from faust.transport.consumer import Consumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
-from mode.services import Service, WaitResults
 
 FETCH_WAIT = 100
 """Milliseconds that a fetch may wait for something to come."""
@@ -28,7 +24,6 @@ _stock_worker_consumer = AIOKafkaConsumerThread._create_worker_consumer  # noqa:
 def correct_faust(app: faust.App) -> None:
     """Apply all corrections, to Faust's classes and to this app. Applying them again changes nothing."""
     Consumer._wait_next_records = _wait_next_records  # noqa: SLF001 - the method to correct
-    Consumer.wait_first = _wait_first
     AIOKafkaConsumerThread._create_worker_consumer = _create_worker_consumer  # noqa: SLF001 - the method to correct
 
     @app.on_rebalance_complete.connect(weak=False)  # type: ignore[untyped-decorator]
@@ -58,43 +53,3 @@ def _create_worker_consumer(self: Any, transport: Any) -> Any:
     consumer = _stock_worker_consumer(self, transport)
     consumer._fetch_max_wait_ms = FETCH_WAIT  # noqa: SLF001 - Faust passes a number of its own
     return consumer
-
-
-async def _wait_first(self: Any, first: Any, *others: Any, timeout: Any = None) -> WaitResults:  # noqa: ASYNC109 - Faust's
-    """Wait for the first of these to be done; `first` is run until it waits for something, which it may never."""
-    if not isinstance(first, Coroutine):
-        return await Service.wait_first(self, first, *others, timeout=timeout)
-    try:
-        waiting = first.send(None)
-    except BaseException as ended:
-        for other in others:
-            other.close()
-        if isinstance(ended, StopIteration):
-            return WaitResults([first], [ended.value], stopped=False)
-        raise
-    return await Service.wait_first(self, _go_on(first, waiting), *others, timeout=timeout)
-
-
-async def _go_on(coroutine: Coroutine[Any, Any, Any], waiting: Any) -> Any:
-    """Run a coroutine to its end that waits for something already."""
-    return await _Begun(coroutine, waiting)
-
-
-class _Begun:
-    """What is left of a coroutine, to be awaited."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], waiting: Any) -> None:
-        self._coroutine, self._waiting = coroutine, waiting
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        waiting = self._waiting
-        while True:
-            try:
-                try:
-                    sent = yield waiting
-                except BaseException as error:  # noqa: BLE001 - cancellation, too, is the coroutine's to answer
-                    waiting = self._coroutine.throw(error)
-                else:
-                    waiting = self._coroutine.send(sent)
-            except StopIteration as done:
-                return done.value

@@ -30,7 +30,7 @@ def declare(app: faust.App, settings: Settings) -> None:
             for message in messages:
                 try:
                     story = decode(message.value, Story)
-                    received_at = from_millis(round(message.timestamp * 1000))
+                    received_at = from_millis(message.timestamp)
                     normalised = normalise(story, received_at, settings.language, stems=stemmed)
                 except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
                     bury(outbox, STAGE, message, error)

@@ -1,7 +1,6 @@
 """The corrections to Faust, and that they are needed."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import subprocess
@@ -17,10 +16,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from faust.transport.consumer import Consumer
-from mode import Service
 
 from agents import faust_fixes
-from agents.faust_fixes import FETCH_WAIT, _wait_first, _wait_next_records, correct_faust
+from agents.faust_fixes import FETCH_WAIT, _wait_next_records, correct_faust
 from pipeline.embedded.ports import free_ports
 
 STOCK = Consumer._wait_next_records if Consumer._wait_next_records is not _wait_next_records else None
@@ -96,71 +94,6 @@ def test_a_fetch_does_not_hold_up_what_comes_meanwhile(kafka, monkeypatch):
             await consumer.stop()
 
     assert asyncio.run(run()) == FETCH_WAIT
-
-
-def delivered(deliver, *, suspended=False):
-    """What `_drain_messages` sees of handing over a message, and how many tasks that took."""
-
-    async def run():
-        service, suspend = Service(), asyncio.Event()
-        if suspended:
-            suspend.set()
-        before = len(asyncio.all_tasks())
-        made = []
-        asyncio.get_running_loop().set_task_factory(
-            lambda loop, coroutine, **rest: made.append(coroutine) or asyncio.Task(coroutine, loop=loop, **rest)
-        )
-        results = await _wait_first(service, deliver(), suspend.wait())
-        await asyncio.sleep(0)
-        assert len(asyncio.all_tasks()) == before
-        return results, len(made)
-
-    return asyncio.run(run())
-
-
-def test_a_message_that_is_taken_at_once_takes_no_task():
-    async def deliver():
-        return "taken"
-
-    results, tasks = delivered(deliver)
-    assert (results.results, tasks) == (["taken"], 0)
-
-
-def test_a_message_that_has_to_wait_is_waited_for():
-    async def deliver():
-        await asyncio.sleep(0.01)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.Event().wait(), 0.01)
-        return "taken"
-
-    results, tasks = delivered(deliver)
-    assert results.results == ["taken"]
-    assert tasks
-
-
-def test_a_message_that_waits_is_let_go_when_the_flow_is_suspended():
-    seen = []
-
-    async def deliver():
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            seen.append("let go")
-            raise
-
-    delivered(deliver, suspended=True)
-    assert seen == ["let go"]
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_an_error_in_handing_over_is_raised(waits):
-    async def deliver():
-        if waits:
-            await asyncio.sleep(0.01)
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        delivered(deliver)
 
 
 async def make_topics(kafka, name):
