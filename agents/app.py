@@ -1,5 +1,8 @@
 """The Faust app, made from settings: what the worker runs."""
 
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
 import faust
 from mode import CrashingSupervisor
 
@@ -11,14 +14,14 @@ from pipeline.config import Settings
 
 
 class App(faust.App):  # type: ignore[misc]
-    """A Faust app with a sender of our own."""
+    """A Faust app with connections of our own."""
 
-    sender: Sender
+    closing: Sequence[Callable[[], Awaitable[None]]] = ()
 
     async def on_stop(self) -> None:
-        """Close the sender, last of all."""
+        """Close them, last of all."""
         await super().on_stop()
-        await self.sender.close()
+        await asyncio.gather(*(close() for close in self.closing))
 
 
 def create_app(settings: Settings) -> App:
@@ -43,9 +46,10 @@ def create_app(settings: Settings) -> App:
         broker_heartbeat_interval=3.0,
         consumer_auto_offset_reset="earliest",
     )
-    app.sender = Sender(settings.kafka)
     correct_faust(app)
     hand_over_chunks()
-    for stage in (normalise, fingerprint, cluster, detect, store):
-        stage.declare(app, settings)
+    sender = Sender(settings.kafka)
+    for stage in (normalise, fingerprint, store):
+        stage.declare(app, settings, sender)
+    app.closing = [sender.close, *(stage.declare(app, settings).close for stage in (cluster, detect))]
     return app

@@ -6,7 +6,7 @@ and a backlog in large steps.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import faust
@@ -34,12 +34,10 @@ class Raw(faust.Schema):  # type: ignore[misc]
         return decode
 
 
-async def batches(
-    app: faust.App, stream: Any, size: int = SIZE, load: Callable[[set[int]], Awaitable[None]] | None = None
-) -> AsyncIterator[list[ConsumerRecord]]:
+async def batches(app: faust.App, stream: Any, size: int = SIZE) -> AsyncIterator[list[ConsumerRecord]]:
     """Batches of records of partitions that this worker owns, each acknowledged after the loop's body has ended well.
 
-    Before the body, `load` gets the state of these partitions. A batch may be a chunk less one record longer than `size`.
+    What changes hands meanwhile is not acknowledged. A batch may be a chunk less one record longer than `size`.
     """
     queue = stream.channel.queue
     while True:
@@ -58,13 +56,18 @@ async def batches(
             if queue.empty():
                 break
         mine = _owned(app, chunks)
-        if mine and load is not None:
-            await load({chunk.partition for chunk in mine})
-            mine = _owned(app, mine)  # that may have taken a while
         if mine:
             yield [record for chunk in mine for record in chunk.records]
-        for chunk in mine:
+        for chunk in _owned(app, mine):
             chunk.ack(app.consumer)
+
+
+def by_partition(records: list[ConsumerRecord]) -> dict[int, list[ConsumerRecord]]:
+    """The records of each partition, in their order; partitions by their numbers."""
+    found: dict[int, list[ConsumerRecord]] = {}
+    for record in records:
+        found.setdefault(record.partition, []).append(record)
+    return dict(sorted(found.items()))
 
 
 def _owned(app: faust.App, chunks: list[Chunk]) -> list[Chunk]:

@@ -4,48 +4,60 @@ from collections import Counter
 from typing import Any
 
 import faust
+from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches
-from agents.dead_letters import bury
+from agents.batches import Raw, batches, by_partition
+from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox
-from agents.tables import clustering_table
+from agents.tables import Partition, StageTable, clustering_table
 from pipeline.config import Settings
-from pipeline.records import Cluster, Fingerprint, InvalidRecord, decode, encode
+from pipeline.records import Assignment, Cluster, Fingerprint, InvalidRecord, decode, encode
 from pipeline.stages.cluster import cluster
+from pipeline.stages.clustering import Edition
 
 STAGE = "cluster"
 
 
-def declare(app: faust.App, settings: Settings) -> None:
-    """Add the agent and its table to the app."""
+def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Edition]:
+    """Add the agent to the app; returns its table."""
     assignments, clusters = settings.topic("assignments"), settings.topic("clusters")
     table = clustering_table(app, settings)
 
+    def say(state: Cluster, number: int) -> Message:
+        return Message(clusters, state.id.encode(), encode(state), number)
+
+    def work(partition: Partition[Edition], records: list[ConsumerRecord], outbox: Outbox) -> Counter[str]:
+        number, outcomes = partition.number, Counter[str]()
+        latest: dict[str, Cluster] = {}  # a cluster that grew in this batch is told of once
+        for record in records:
+            try:
+                fingerprint = decode(record.value, Fingerprint)
+            except InvalidRecord as error:
+                outbox.append(letter(STAGE, record, error))
+                outcomes["dead"] += 1
+                continue
+            outcome = cluster(partition.edition(fingerprint.story.edition), fingerprint, record.offset)
+            if outcome is None:
+                outcomes["repeated"] += 1
+                continue
+            story, row = outcome.assignment.story, encode(outcome.assignment)
+            outbox += (table.row(number, story_id, None) for story_id in outcome.dropped.rows)
+            for cluster_id in outcome.dropped.clusters:
+                if cluster_id in latest:
+                    outbox.append(say(latest.pop(cluster_id), number))
+                outbox.append(Message(clusters, cluster_id.encode(), None, number))
+            outbox.append(table.row(number, story.id, row))
+            outbox.append(Message(assignments, story.id.encode(), row, number))
+            latest |= {state.id: state for state in outcome.clusters}
+            outcomes["late" if outcome.assignment.late else "done"] += 1
+        outbox += (say(state, number) for state in latest.values())
+        return outcomes
+
     @app.agent(app.topic(settings.topic("fingerprints"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        outbox = Outbox(app)
-        async for messages in batches(app, stream, load=table.load):
-            outcomes: Counter[str] = Counter()
-            latest: dict[tuple[int, str], Cluster] = {}  # a cluster that grew in this batch is told of once
-            for message in messages:
-                partition = message.partition
-                try:
-                    record = decode(message.value, Fingerprint)
-                except InvalidRecord as error:
-                    bury(outbox, STAGE, message, error)
-                    continue
-                outcome = cluster(table.edition(partition, record.story.edition), record, message.offset)
-                if outcome is None:
-                    outcomes["repeated"] += 1
-                    continue
-                story, row = outcome.assignment.story, encode(outcome.assignment)
-                table.put(outbox, partition, story.id, row)
-                outbox.add(Message(assignments, story.id.encode(), row, partition))
-                latest |= {(partition, state.id): state for state in outcome.clusters}
-                table.drop(partition, outcome.dropped)
-                outcomes["late" if outcome.assignment.late else "done"] += 1
-            for (partition, cluster_id), state in latest.items():
-                outbox.add(Message(clusters, cluster_id.encode(), encode(state), partition))
-            await table.settle(outbox, clusters)
-            count(STAGE, outcomes)
+        async for batch in batches(app, stream):
+            for number, records in by_partition(batch).items():
+                count(STAGE, await table.transact(number, records, work))
+
+    return table

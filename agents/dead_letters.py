@@ -3,18 +3,17 @@
 import structlog
 from aiokafka.structs import ConsumerRecord
 
-from agents.metrics import RECORDS
-from agents.outbox import Message, Outbox
+from agents.outbox import Message
 from pipeline.records import DeadLetter
 from pipeline.times import from_millis
 
 log = structlog.get_logger()
 
 
-def bury(outbox: Outbox, stage: str, message: ConsumerRecord, error: Exception) -> None:
-    """Send what `stage` could not process to its dead-letter topic: same key, value and headers, and ours added."""
+def letter(stage: str, message: ConsumerRecord, error: Exception) -> Message:
+    """What `stage` could not process, for its dead-letter topic: same key, value and headers, and ours added."""
     reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    letter = DeadLetter(
+    why = DeadLetter(
         stage=stage,
         error=reason,
         topic=message.topic,
@@ -24,19 +23,18 @@ def bury(outbox: Outbox, stage: str, message: ConsumerRecord, error: Exception) 
     )
     headers = [
         *((name, value) for name, value in message.headers if not name.startswith("newsburst-")),
-        *((f"newsburst-{field.replace('_', '-')}", text.encode()) for field, text in _texts(letter)),
+        *((f"newsburst-{field.replace('_', '-')}", text.encode()) for field, text in _texts(why)),
     ]
-    outbox.add(Message(f"{message.topic}.dlq", message.key, message.value, headers=headers))
-    RECORDS.labels(stage, "dead").inc()
-    log.warning("dead letter", **dict(_texts(letter)))
+    log.warning("dead letter", **dict(_texts(why)))
+    return Message(f"{message.topic}.dlq", message.key, message.value, headers=headers)
 
 
-def _texts(letter: DeadLetter) -> list[tuple[str, str]]:
+def _texts(why: DeadLetter) -> list[tuple[str, str]]:
     return [
-        ("stage", letter.stage),
-        ("error", letter.error),
-        ("topic", letter.topic),
-        ("partition", str(letter.partition)),
-        ("offset", str(letter.offset)),
-        ("received_at", letter.received_at.isoformat()),
+        ("stage", why.stage),
+        ("error", why.error),
+        ("topic", why.topic),
+        ("partition", str(why.partition)),
+        ("offset", str(why.offset)),
+        ("received_at", why.received_at.isoformat()),
     ]

@@ -5,45 +5,51 @@ from datetime import UTC, datetime
 from typing import Any
 
 import faust
+from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches
-from agents.dead_letters import bury
+from agents.batches import Raw, batches, by_partition
+from agents.dead_letters import letter
 from agents.metrics import UPDATE_SECONDS, count
 from agents.outbox import Message, Outbox
-from agents.tables import detection_table
+from agents.tables import Partition, StageTable, detection_table
 from pipeline.config import Settings
-from pipeline.records import Assignment, InvalidRecord, decode, encode
+from pipeline.records import Assignment, Detection, InvalidRecord, decode, encode
+from pipeline.stages.counting import Edition
 from pipeline.stages.detect import detect
 
 STAGE = "detect"
 
 
-def declare(app: faust.App, settings: Settings) -> None:
-    """Add the agent and its table to the app."""
+def declare(app: faust.App, settings: Settings) -> StageTable[Detection, Edition]:
+    """Add the agent to the app; returns its table."""
     topic = settings.topic("events")
     table = detection_table(app, settings)
 
+    def work(partition: Partition[Edition], records: list[ConsumerRecord], outbox: Outbox) -> Counter[str]:
+        number, outcomes = partition.number, Counter[str]()
+        for record in records:
+            try:
+                assignment = decode(record.value, Assignment)
+            except InvalidRecord as error:
+                outbox.append(letter(STAGE, record, error))
+                outcomes["dead"] += 1
+                continue
+            outcome = detect(partition.edition(assignment.story.edition), assignment)
+            if outcome is None:
+                outcomes["repeated"] += 1
+                continue
+            outbox += (table.row(number, story_id, None) for story_id in outcome.dropped.rows)
+            outbox.append(table.row(number, assignment.story.id, encode(outcome.row)))
+            for update in outcome.updates:
+                outbox.append(Message(topic, update.event_id.encode(), encode(update), number))
+                UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
+            outcomes["done"] += 1
+        return outcomes
+
     @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        outbox = Outbox(app)
-        async for messages in batches(app, stream, load=table.load):
-            outcomes: Counter[str] = Counter()
-            for message in messages:
-                partition = message.partition
-                try:
-                    assignment = decode(message.value, Assignment)
-                except InvalidRecord as error:
-                    bury(outbox, STAGE, message, error)
-                    continue
-                outcome = detect(table.edition(partition, assignment.story.edition), assignment)
-                if outcome is None:
-                    outcomes["repeated"] += 1
-                    continue
-                table.put(outbox, partition, assignment.story.id, encode(outcome.row))
-                for update in outcome.row.updates:
-                    outbox.add(Message(topic, update.event_id.encode(), encode(update), partition))
-                    UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
-                table.drop(partition, outcome.dropped)
-                outcomes["done"] += 1
-            await table.settle(outbox)
-            count(STAGE, outcomes)
+        async for batch in batches(app, stream):
+            for number, records in by_partition(batch).items():
+                count(STAGE, await table.transact(number, records, work))
+
+    return table

@@ -6,6 +6,7 @@
 2. The same at the end of recovery: Faust seeks to the committed offsets without stopping the flow first.
 3. Stalls. One fetch is under way at a time; it asks for the partitions that have nothing buffered, and waits up to 1.5 s for
    them to have something. What comes meanwhile to a partition that had something buffered waits with it.
+4. Faust reads what is committed only in its exactly-once mode, whose producer is its own.
 """
 
 from collections.abc import Mapping
@@ -52,4 +53,5 @@ async def _wait_next_records(self: Any, timeout: float) -> tuple[Mapping[Any, An
 def _create_worker_consumer(self: Any, transport: Any) -> Any:
     consumer = _stock_worker_consumer(self, transport)
     consumer._fetch_max_wait_ms = FETCH_WAIT  # noqa: SLF001 - Faust passes a number of its own
+    consumer._isolation_level = "read_committed"  # noqa: SLF001 - Faust does so in its exactly-once mode only
     return consumer

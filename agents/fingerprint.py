@@ -5,9 +5,9 @@ from typing import Any
 import faust
 
 from agents.batches import Raw, batches
-from agents.dead_letters import bury
+from agents.dead_letters import letter
 from agents.metrics import count
-from agents.outbox import Message, Outbox
+from agents.outbox import Message, Outbox, Sender
 from pipeline.config import Settings
 from pipeline.records import NormalisedStory, decode, encode
 from pipeline.stages.fingerprint import fingerprint
@@ -15,22 +15,22 @@ from pipeline.stages.fingerprint import fingerprint
 STAGE = "fingerprint"
 
 
-def declare(app: faust.App, settings: Settings) -> None:
+def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
     """Add the agent to the app."""
     topic = settings.topic("fingerprints")
 
     @app.agent(app.topic(settings.topic("normalised"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        outbox = Outbox(app)
         async for messages in batches(app, stream):
+            outbox: Outbox = []
             done = 0
             for message in messages:
                 try:
                     record = fingerprint(decode(message.value, NormalisedStory))
                 except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                    bury(outbox, STAGE, message, error)
+                    outbox.append(letter(STAGE, message, error))
                     continue
-                outbox.add(Message(topic, record.story.edition.encode(), encode(record)))
+                outbox.append(Message(topic, record.story.edition.encode(), encode(record)))
                 done += 1
-            await outbox.settle()
-            count(STAGE, {"done": done})
+            await sender.send(outbox)
+            count(STAGE, {"done": done, "dead": len(messages) - done})

@@ -8,9 +8,9 @@ RECORDS = Counter("newsburst_records_total", "Records that a stage has dealt wit
 """Outcomes: done, repeated (known already), late (done, but older than the look-back), dead (in the dead letters)."""
 
 
-def count(stage: str, outcomes: Mapping[str, int]) -> None:
+def count(stage: str, outcomes: Mapping[str, int] | None) -> None:
     """Count the records of a batch by what became of them: once a batch, since looking a counter up costs microseconds."""
-    for outcome, records in outcomes.items():
+    for outcome, records in (outcomes or {}).items():
         RECORDS.labels(stage, outcome).inc(records)
 
 

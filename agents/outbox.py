@@ -1,6 +1,8 @@
 """Messages on their way to Kafka: nothing is acknowledged upstream before the broker has them."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
@@ -10,8 +12,10 @@ from pipeline.topics import LARGEST_MESSAGE
 
 BATCH = 1_048_576
 """Bytes that go to a partition at once; a larger message goes by itself."""
-PATIENCE = 1_200_000
-"""Milliseconds for which a batch is sent again while the broker does not take it."""
+PATIENCE = 60_000
+"""Milliseconds for which a batch is sent again while the broker does not take it, and a transaction may be open."""
+FAREWELL = 5.0
+"""Seconds that closing may take: what is on its way then is given up."""
 
 
 class Message(NamedTuple):
@@ -21,24 +25,65 @@ class Message(NamedTuple):
     key: bytes | None
     value: bytes | None
     partition: int | None = None
-    headers: list[tuple[str, bytes]] | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+
+
+Outbox = list[Message]
+"""What a batch brings, to be sent together."""
 
 
 class Sender:
-    """The producer of a worker: idempotent, so that a retry neither repeats nor reorders, with packed batches.
+    """A producer with packed batches: idempotent, so that a retry neither repeats nor reorders.
 
-    Faust has a producer of its own; it takes messages one by one, and is idempotent in exactly-once mode only.
+    With a transactional id, what is sent together is seen by readers of committed records together or not at all, and the one
+    that started last with this id shuts out all earlier ones: whatever they had begun and not committed is undone
+    (https://cwiki.apache.org/confluence/x/ng2zAw).
+
+    Faust has a producer of its own; it takes messages one by one, and is idempotent in its exactly-once mode only.
     """
 
-    def __init__(self, kafka: str) -> None:
+    def __init__(self, kafka: str, transactional_id: str | None = None) -> None:
         self._kafka = kafka
+        self._transactional_id = transactional_id
         self._producer: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
         self._partition_of = DefaultPartitioner()
 
-    async def send(self, messages: list[Message]) -> None:
+    async def start(self) -> AIOKafkaProducer:
+        """Connect, and shut out earlier senders of the same transactional id. What is connected stays so."""
+        async with self._starting:
+            if self._producer is None:
+                producer = AIOKafkaProducer(
+                    bootstrap_servers=self._kafka,
+                    acks="all",
+                    enable_idempotence=True,
+                    transactional_id=self._transactional_id,
+                    transaction_timeout_ms=PATIENCE,
+                    max_batch_size=BATCH,
+                    max_request_size=int(LARGEST_MESSAGE),
+                    request_timeout_ms=PATIENCE,
+                )
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
+                self._producer = producer
+        return self._producer
+
+    async def send(self, messages: Outbox) -> None:
         """Send these, in order in each partition, and wait until the broker has them all. Raises what went wrong with any."""
-        producer = await self._started()
+        if not messages:
+            return
+        producer = await self.start()
+        if self._transactional_id is None:
+            await self._send(producer, messages)
+            return
+        await producer.begin_transaction()
+        await self._send(producer, messages)
+        await producer.commit_transaction()
+
+    async def _send(self, producer: AIOKafkaProducer, messages: Outbox) -> None:
         packed: dict[tuple[str, int], list[Message]] = {}
         for message in messages:
             partition = message.partition
@@ -46,54 +91,26 @@ class Sender:
                 partitions = sorted(await producer.partitions_for(message.topic))
                 partition = self._partition_of(message.key, partitions, partitions)
             packed.setdefault((message.topic, partition), []).append(message)
-        await asyncio.gather(*(self._pack(producer, *where, waiting) for where, waiting in packed.items()))
-
-    async def _pack(self, producer: AIOKafkaProducer, topic: str, partition: int, messages: list[Message]) -> None:
-        sent: list[Any] = []
-        batch = producer.create_batch()
-        for message in messages:
-            entry = {"key": message.key, "value": message.value, "timestamp": None, "headers": message.headers or []}
-            if batch.append(**entry) is None:
-                sent.append(await producer.send_batch(batch, topic, partition=partition))
-                batch = producer.create_batch()
-                batch.append(**entry)
-        sent.append(await producer.send_batch(batch, topic, partition=partition))
-        for acknowledged in sent:
-            await acknowledged
-
-    async def _started(self) -> AIOKafkaProducer:
-        async with self._starting:
-            if self._producer is None:
-                self._producer = AIOKafkaProducer(
-                    bootstrap_servers=self._kafka,
-                    acks="all",
-                    enable_idempotence=True,
-                    max_batch_size=BATCH,
-                    max_request_size=int(LARGEST_MESSAGE),
-                    request_timeout_ms=PATIENCE,
-                )
-                await self._producer.start()
-        return self._producer
+        await asyncio.gather(*(_pack(producer, *where, waiting) for where, waiting in packed.items()))
 
     async def close(self) -> None:
         """Close the connection."""
-        if self._producer is not None:
-            await self._producer.stop()
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(producer.stop(), FAREWELL)
 
 
-class Outbox:
-    """Collects the messages of a batch, and sends them when they are to be settled."""
-
-    def __init__(self, app: Any) -> None:
-        self._sender: Sender = app.sender
-        self._messages: list[Message] = []
-
-    def add(self, message: Message) -> None:
-        """Have this sent."""
-        self._messages.append(message)
-
-    async def settle(self) -> None:
-        """Send what was collected and wait until the broker has it all. Raises what went wrong with any message."""
-        messages, self._messages = self._messages, []
-        if messages:
-            await self._sender.send(messages)
+async def _pack(producer: AIOKafkaProducer, topic: str, partition: int, messages: list[Message]) -> None:
+    """Send messages of one partition in as few batches as hold them."""
+    sent: list[Any] = []
+    batch = producer.create_batch()
+    for message in messages:
+        entry = {"key": message.key, "value": message.value, "timestamp": None, "headers": list(message.headers)}
+        if batch.append(**entry) is None:
+            sent.append(await producer.send_batch(batch, topic, partition=partition))
+            batch = producer.create_batch()
+            batch.append(**entry)
+    sent.append(await producer.send_batch(batch, topic, partition=partition))
+    for acknowledged in sent:
+        await acknowledged

@@ -6,9 +6,9 @@ from typing import Any
 import faust
 
 from agents.batches import Raw, batches
-from agents.dead_letters import bury
+from agents.dead_letters import letter
 from agents.metrics import count
-from agents.outbox import Outbox
+from agents.outbox import Outbox, Sender
 from pipeline.config import Settings
 from pipeline.records import Assignment, Cluster, EventUpdate, InvalidRecord, Record, decode
 from pipeline.storage.write import Writer
@@ -17,7 +17,7 @@ STAGE = "store"
 SIZE = 1_000
 
 
-def declare(app: faust.App, settings: Settings) -> None:
+def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
     """Add the agent to the app."""
     kinds: dict[str, type[Record]] = {
         settings.topic("assignments"): Assignment,
@@ -27,9 +27,9 @@ def declare(app: faust.App, settings: Settings) -> None:
 
     @app.agent(app.topic(*kinds, schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        outbox = Outbox(app)
         writer = Writer(settings.postgres)
         async for messages in batches(app, stream, SIZE):
+            outbox: Outbox = []
             records: list[Record] = []
             for message in messages:
                 if message.value is None and kinds[message.topic] is Cluster:
@@ -37,7 +37,7 @@ def declare(app: faust.App, settings: Settings) -> None:
                 try:
                     records.append(decode(message.value, kinds[message.topic]))
                 except InvalidRecord as error:
-                    bury(outbox, STAGE, message, error)
+                    outbox.append(letter(STAGE, message, error))
             await asyncio.to_thread(writer.write, records)
-            await outbox.settle()
-            count(STAGE, {"done": len(records)})
+            await sender.send(outbox)
+            count(STAGE, {"done": len(records), "dead": len(outbox)})

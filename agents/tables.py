@@ -3,7 +3,11 @@
 A table is the truth from which the state of its partitions is built when a worker comes to own them:
 
     changelog --load--> rows --restore--> editions
-    editions --one story--> row --> changelog, before anything is acknowledged
+    editions --stories--> rows, and what the stage has to say --one transaction--> changelog, topics
+
+A partition has a transactional id, and whoever starts with it shuts out the one before, which may be frozen and not know that
+it has lost the partition. So a transaction is committed only by a worker whose state holds all that was committed, and
+rows and words are there together or not at all: a record that comes again finds its row, and brings nothing.
 
 They are not Faust's tables. Recovery of those takes 75 us a row, holds the rows in memory beside what is built from them, loses
 and repeats records, and a write inside a batch that raises does not say when it is safe.
@@ -12,21 +16,66 @@ and repeats records, and a write inside a batch that raises does not say when it
 import asyncio
 import gc
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import faust
+import stamina
+import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import (
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    KafkaError,
+    KafkaTimeoutError,
+    OutOfOrderSequenceNumber,
+    ProducerClosed,
+    ProducerFenced,
+    UnknownProducerId,
+)
+from aiokafka.structs import ConsumerRecord
 
-from agents.outbox import Message, Outbox
+from agents.outbox import Message, Outbox, Sender
 from pipeline.config import Settings
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Detection, Record, decode
 from pipeline.stages import clustering, counting
-from pipeline.stages.lifetimes import Dropped
 from pipeline.topics import LARGEST_MESSAGE, changelog
+
+log = structlog.get_logger()
 
 R = TypeVar("R", bound=Record)
 E = TypeVar("E")
+T = TypeVar("T")
+
+OVERTAKEN = (
+    ProducerFenced,
+    ProducerClosed,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    OutOfOrderSequenceNumber,
+    UnknownProducerId,
+    KafkaTimeoutError,
+)
+"""Why a transaction fails that may be done again: another worker had the partition meanwhile, or the broker was away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Generic[E]):
+    """A partition as its owner holds it: its editions, and the sender of its transactions."""
+
+    number: int
+    editions: dict[str, E]
+    sender: Sender
+    new_edition: Callable[[str], E]
+
+    def edition(self, name: str) -> E:
+        """The state of an edition."""
+        if name not in self.editions:
+            self.editions[name] = self.new_edition(name)
+        return self.editions[name]
 
 
 class StageTable(Generic[R, E]):
@@ -43,69 +92,81 @@ class StageTable(Generic[R, E]):
         new_edition: Callable[[str], E],
         restore: Callable[[E, list[R]], None],
     ) -> None:
-        self._kafka, self._topic, self._source = settings.kafka, changelog(settings, name), settings.topic(source)
+        self._app, self._kafka = app, settings.kafka
+        self._topic, self._source = changelog(settings, name), settings.topic(source)
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
-        self._editions: dict[int, dict[str, E]] = {}
+        self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
-        self._dropped: list[tuple[int, Dropped]] = []
         app.on_partitions_assigned.connect(self._keep_what_stays, weak=False)
 
-    def edition(self, partition: int, name: str) -> E:
-        """The state of an edition of a partition that is loaded."""
-        editions = self._editions[partition]
-        if name not in editions:
-            editions[name] = self._new_edition(name)
-        return editions[name]
+    async def transact(
+        self,
+        number: int,
+        records: list[ConsumerRecord],
+        work: Callable[[Partition[E], list[ConsumerRecord], Outbox], T],
+    ) -> T | None:
+        """Have `work` change the state of a partition by these records, and send what it has to say, all or nothing.
 
-    async def load(self, partitions: set[int]) -> None:
-        """Make sure that the state of these partitions is here; again, if they change hands meanwhile."""
-        for partition in sorted(partitions):
-            while partition not in self._editions:
-                generation = self._generation
-                loaded = await asyncio.to_thread(self._build, await self._read(partition))
-                if generation == self._generation:
-                    self._editions[partition] = loaded
-
-    def put(self, outbox: Outbox, partition: int, story_id: str, row: bytes) -> None:
-        """Write an encoded row."""
-        outbox.add(Message(self._topic, story_id.encode(), row, partition))
-
-    def drop(self, partition: int, dropped: Dropped) -> None:
-        """Have this deleted when what was sent is safe."""
-        if dropped.rows:
-            self._dropped.append((partition, dropped))
-
-    async def settle(self, outbox: Outbox, clusters_topic: str | None = None) -> None:
-        """Wait until all that was sent is safe, then delete what was dropped; clusters with a tombstone on their topic.
-
-        In this order, because a story that is delivered again after a crash is answered from its row: the row may go only
-        when that answer has been heard.
+        Should that fail because the partition changed hands or the broker was away, it is done again from the rows that
+        were committed, as long as nothing says that the partition is not ours any more. Returns what `work` does; None if it
+        was given up. Raises what trying again cannot mend.
         """
-        await outbox.settle()
-        dropped, self._dropped = self._dropped, []
-        if clusters_topic is not None:
-            for partition, dead in dropped:
-                for cluster_id in dead.clusters:
-                    outbox.add(Message(clusters_topic, cluster_id.encode(), None, partition))
-            await outbox.settle()
-        for partition, dead in dropped:
-            for story_id in dead.rows:
-                outbox.add(Message(self._topic, story_id.encode(), None, partition))
-        await outbox.settle()
+        generation = self._app.consumer_generation_id
+        async for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
+            with attempt:
+                if generation != self._app.consumer_generation_id and attempt.num > 1:
+                    return None
+                partition = await self._load(number)
+                outbox: Outbox = []
+                try:
+                    result = work(partition, records, outbox)
+                    await partition.sender.send(outbox)
+                except BaseException:
+                    await self._forget(partition)  # it holds what may not be on the changelog
+                    raise
+                return result
+        return None
+
+    def row(self, number: int, story_id: str, row: bytes | None) -> Message:
+        """The message that writes an encoded row, or deletes it."""
+        return Message(self._topic, story_id.encode(), row, number)
+
+    async def close(self) -> None:
+        """Give all partitions up."""
+        await asyncio.gather(*map(self._forget, [*self._owned.values()]))
+
+    async def _load(self, number: int) -> Partition[E]:
+        """The partition: as it is held, or else from its changelog; again, if it changes hands meanwhile."""
+        while number not in self._owned:
+            generation = self._generation
+            sender = Sender(self._kafka, f"{self._topic}-{number}")
+            await sender.start()
+            editions = await asyncio.to_thread(self._build, await self._read(number))
+            if generation == self._generation:
+                self._owned[number] = Partition(number, editions, sender, self._new_edition)
+            else:
+                await sender.close()
+        return self._owned[number]
+
+    async def _forget(self, partition: Partition[E]) -> None:
+        if self._owned.get(partition.number) is partition:
+            del self._owned[partition.number]
+        await partition.sender.close()
 
     async def _keep_what_stays(self, app: faust.App, assigned: set[Any], **_: Any) -> None:
-        """Partitions that stay in the next generation keep their state: nobody else can have written."""
+        """Partitions that stay in the next generation keep their state; the others are free for whoever has them next."""
         generation = app.consumer_generation_id
         ours = {partition.partition for partition in assigned if partition.topic == self._source}
         stay = ours if generation == self._generation + 1 else set()
-        self._editions = {partition: state for partition, state in self._editions.items() if partition in stay}
         self._generation = generation
+        await asyncio.gather(*(self._forget(gone) for number, gone in [*self._owned.items()] if number not in stay))
 
     async def _read(self, partition: int) -> list[bytes]:
         """The rows of a partition's changelog."""
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self._kafka,
             enable_auto_commit=False,
+            isolation_level="read_committed",
             max_partition_fetch_bytes=int(LARGEST_MESSAGE),
         )
         await consumer.start()
@@ -143,6 +204,14 @@ class StageTable(Generic[R, E]):
         for name, edition in editions.items():
             self._restore(edition, found.pop(name))
         return editions
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether a transaction that failed may be done again."""
+    passing = isinstance(error, OVERTAKEN) or (isinstance(error, KafkaError) and error.retriable)
+    if passing:
+        log.info("a transaction failed; doing it again from the committed rows", error=repr(error))
+    return passing
 
 
 def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignment, clustering.Edition]:

@@ -122,7 +122,7 @@ async def main() -> None:
                 continue
             messages.append(row("detection", one.story.id, encode(outcome.row), record.partition))
             topic = settings.topic("events")
-            messages += [Message(topic, update.event_id.encode(), encode(update)) for update in outcome.row.updates]
+            messages += [Message(topic, update.event_id.encode(), encode(update)) for update in outcome.updates]
         await sender.send(messages)
 
     kinds: dict[str, type[Record]] = {

@@ -94,14 +94,14 @@ def process(settings: Settings, module: Sequence[str] = WORKER) -> Iterator[psut
             child.wait()
 
 
-def records(settings: Settings, topic: str) -> int:
-    """How many records a topic holds."""
-    return asyncio.run(_records(settings, topic))
+def offsets(settings: Settings, topic: str) -> int:
+    """How many offsets of a topic are used."""
+    return asyncio.run(_offsets(settings, topic))
 
 
-async def _records(settings: Settings, topic: str) -> int:
+async def _offsets(settings: Settings, topic: str) -> int:
     async with Gauge(settings) as gauge:
-        return await gauge.records(topic)
+        return await gauge.offsets(topic)
 
 
 def wait_until(reached: Callable[[], bool], worker: psutil.Process, every: float = 0.05) -> None:

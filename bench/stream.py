@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from agents.outbox import Message, Sender
 from bench.figures import Figure, absolute, compare
 from bench.news import RECEIVED, many, week
-from bench.services import WORKER, fresh, process, produce, records, services, stored, wait_until
+from bench.services import WORKER, fresh, offsets, process, produce, services, stored, wait_until
 from pipeline.broker import StoryProducer
 from pipeline.config import Settings
 from pipeline.records import Detection, EventUpdate, Story, decode, encode
@@ -79,7 +79,7 @@ def _throughput(settings: Settings, stories: list[Story], module: tuple[str, ...
     produce(settings, stories)
     with process(settings, module) as worker:
         look = stored(settings)
-        wait_until(lambda: records(settings, "normalised") > 0, worker, 0.01)
+        wait_until(lambda: offsets(settings, "normalised") > 0, worker, 0.01)
         start = time.perf_counter()
         wait_until(lambda: look() >= len(stories), worker)
         return len(stories) / (time.perf_counter() - start)
@@ -128,7 +128,7 @@ async def _fill(settings: Settings, count: int) -> None:
         row = msgspec.structs.replace(step.assignment, position=step.assignment.position - count)
         key = row.story.id.encode()
         messages.append(Message(tables[0], key, encode(row), PARTITION))
-        messages.append(Message(tables[1], key, encode(Detection(assignment=row, updates=step.updates)), PARTITION))
+        messages.append(Message(tables[1], key, encode(Detection(assignment=row)), PARTITION))
         if len(messages) >= 1_000:
             await sender.send(messages)
             messages.clear()
@@ -159,5 +159,5 @@ def _restart(settings: Settings, count: int) -> float:
     produce(settings, list(many(count + 1))[-1:])
     start = time.perf_counter()
     with process(settings) as worker:
-        wait_until(lambda: records(settings, "assignments") > 0, worker)
+        wait_until(lambda: offsets(settings, "assignments") > 0, worker)
         return time.perf_counter() - start

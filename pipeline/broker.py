@@ -118,12 +118,18 @@ class StoryProducer:
         await self._producer.flush()
 
 
+FEW = 1_000
+"""Offsets that are looked into to see whether they are records."""
+
+
 class Gauge:
     """Reads how far the workers are, again and again, on one connection."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False)
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=settings.kafka, enable_auto_commit=False, isolation_level="read_committed"
+        )
         self._admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
 
     async def __aenter__(self) -> Self:
@@ -139,8 +145,8 @@ class Gauge:
         await self._consumer.stop()
         await self._admin.close()
 
-    async def records(self, topic: str) -> int:
-        """How many records the topic has had."""
+    async def offsets(self, topic: str) -> int:
+        """How many offsets of the topic are used: by its records, and by the ends of transactions."""
         return sum((await self._ends([self._settings.topic(topic)])).values())
 
     async def dead_letters(self) -> int:
@@ -149,13 +155,30 @@ class Gauge:
         return sum(ends.values())
 
     async def lag(self) -> int:
-        """How many records the workers have not finished with, over all streams."""
+        """How many records the workers have not finished with, over all streams; the last few are counted one by one."""
         ends = await self._ends([self._settings.topic(name) for name in STREAMS])
         try:
             done = await self._admin.list_consumer_group_offsets(group(self._settings))
         except GroupCoordinatorNotAvailableError:  # no worker has ever joined
             done = {}
-        return sum(end - max(0, done[partition].offset if partition in done else 0) for partition, end in ends.items())
+        left = {
+            partition: (max(0, done[partition].offset) if partition in done else 0, end)
+            for partition, end in ends.items()
+        }
+        few = {partition: start for partition, (start, end) in left.items() if 0 < end - start <= FEW}
+        many = sum(end - start for partition, (start, end) in left.items() if partition not in few)
+        return many + await self._count(few, ends)
+
+    async def _count(self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> int:
+        """How many records there are from each of these offsets on: not each offset is one, where transactions ended."""
+        self._consumer.assign([*starts])
+        for partition, start in starts.items():
+            self._consumer.seek(partition, start)
+        count = 0
+        for partition in starts:
+            while await self._consumer.position(partition) < ends[partition]:
+                count += len((await self._consumer.getmany(partition, timeout_ms=500)).get(partition, []))
+        return count
 
     async def _ends(self, topics: list[str]) -> dict[TopicPartition, int]:
         """The end of every partition of these topics."""

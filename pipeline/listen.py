@@ -19,7 +19,10 @@ async def listen(settings: Settings, topic: str, *, follow: bool = False) -> Asy
     if not found:
         raise BrokerError(f"Kafka at {settings.kafka} has no topic {name}: run `newsburst topics create`.")
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka, enable_auto_commit=False, auto_offset_reset="earliest"
+        bootstrap_servers=settings.kafka,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
     )
     await consumer.start()
     try:

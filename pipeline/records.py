@@ -185,10 +185,9 @@ class EventMark(Record, frozen=True, kw_only=True):
 
 
 class Detection(Record, frozen=True, kw_only=True):
-    """Row of the detect stage's table: a story counted, and what was said because of it."""
+    """Row of the detect stage's table: a story counted, and where the events of its cluster stood then."""
 
     assignment: Assignment
-    updates: list[EventUpdate]
     marks: Annotated[list[EventMark], Meta(description="The events of its cluster by then, the current one last.")] = []
 
 

@@ -47,7 +47,7 @@ def replay(
         if clustered is None:
             continue
         detected = detect(detections[edition], clustered.assignment)
-        yield Step(clustered.assignment, clustered.clusters, detected.row.updates if detected else [])
+        yield Step(clustered.assignment, clustered.clusters, detected.updates if detected else [])
 
 
 def fingerprints(

@@ -50,18 +50,12 @@ class Outcome(NamedTuple):
 def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcome | None:
     """Put a story in its cluster; `position` is the offset of its record in the log, and orders all decisions.
 
-    A record that was decided before (it is delivered again after a crash) gets the same answer from its row, or None when
-    the row has gone: rows go only after their answer is safe. A second story of a known id changes nothing: None.
+    A record that was decided before (it is delivered again after a crash) and a second story of a known id change nothing: None.
     """
     story = fingerprint.story
-    row = edition.rows.get(story.id)
-    time = to_micros(story.crawled_at)
-    if position <= edition.position:
-        if row is None or row.position != position:
-            return None
-        return Outcome(row, _changed(edition, row, time), Dropped([], []))
-    if row is not None:
+    if position <= edition.position or story.id in edition.rows:
         return None
+    time = to_micros(story.crawled_at)
     dropped = advance(edition, time)
     assignment, sketch = decide(edition, fingerprint, position, time)
     apply(edition, assignment, sketch, time)

@@ -6,8 +6,8 @@ For threshold 3 and the new story N:
                  |------ window ------|           4 stories: N makes the window break that starts with its first story
                         |------ window ------|    4 stories; of all windows with N the fullest counts, then the earliest
 
-Like the clustering, the state is a function of the rows that are kept (`Detection`): each remembers where the event of its
-cluster stood and what was said because of it, so that a lost update is said again, word for word. `restore` is that function.
+Like the clustering, the state is a function of the rows that are kept (`Detection`): each remembers where the events of its
+cluster stood. `restore` is that function.
 """
 
 from bisect import bisect_left, insort

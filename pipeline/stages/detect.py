@@ -36,23 +36,20 @@ class Outcome(NamedTuple):
     """What counting one story brought."""
 
     row: Detection
+    updates: list[EventUpdate]
     dropped: Dropped
 
 
 def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
-    """Count a story in its cluster; the updates it caused are in the row.
-
-    An assignment that was counted before gets the same row again, or None when the row has gone.
-    """
+    """Count a story in its cluster. An assignment that was counted before changes nothing: None."""
     story = assignment.story
     if assignment.position <= edition.position:
-        row = edition.rows.get(story.id)
-        return None if row is None or row.assignment.position != assignment.position else Outcome(row, Dropped([], []))
+        return None
     time = to_micros(story.crawled_at)
     dropped = advance(edition, time)
     updates = _end_events(edition, assignment)
     counted, gave_ways = count(edition, assignment, time)
-    edition.rows[story.id] = Detection(assignment=assignment, updates=[])
+    edition.rows[story.id] = Detection(assignment=assignment)
     for gave_way in gave_ways:
         window = last_window(edition, counted, gave_way)
         updates.append(describe(edition, counted, "ended", window, assignment, gave_way))
@@ -60,9 +57,9 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     updates += brought
     if brought:  # a late story can start or reopen what stream time has left behind
         updates += _end_events(edition, assignment)
-    if updates or counted.events:
-        edition.rows[story.id] = Detection(assignment=assignment, updates=updates, marks=list(counted.events))
-    return Outcome(edition.rows[story.id], dropped)
+    if counted.events:
+        edition.rows[story.id] = Detection(assignment=assignment, marks=list(counted.events))
+    return Outcome(edition.rows[story.id], updates, dropped)
 
 
 def _updates(edition: Edition, counted: Counted, cause: Assignment, time: int) -> list[EventUpdate]:

@@ -1,48 +1,41 @@
-"""The outbox: what is settled is on the broker, in order."""
+"""The sender: what is sent is on the broker, in order; in a transaction all of it or nothing."""
 
 import asyncio
 
 import pytest
-from aiokafka.errors import MessageSizeTooLargeError
+from aiokafka.errors import InvalidProducerEpoch, MessageSizeTooLargeError, ProducerFenced
 
-from agents.outbox import BATCH, Message, Outbox, Sender
+from agents.outbox import BATCH, Message, Sender
 from tests.integration.helpers import prepare, read
 
 
-class App:
-    """What an outbox needs of the app."""
-
-    def __init__(self, settings):
-        self.sender = Sender(settings.kafka)
-
-
-def settle(settings, *batches):
-    """Send these batches, one after the other, from several outboxes at once."""
-
-    async def one(app, messages):
-        outbox = Outbox(app)
-        for message in messages:
-            outbox.add(message)
-        await outbox.settle()
+def send(settings, *batches, transactional_id=None):
+    """Send these batches, at once unless they are transactions."""
 
     async def run():
-        app = App(settings)
+        sender = Sender(settings.kafka, transactional_id)
         try:
-            await asyncio.gather(*(one(app, messages) for messages in batches))
+            if transactional_id is None:
+                await asyncio.gather(*(sender.send(messages) for messages in batches))
+            else:
+                for messages in batches:
+                    await sender.send(messages)
         finally:
-            await app.sender.close()
+            await sender.close()
 
     asyncio.run(run())
 
 
-def test_messages_arrive_in_order_whatever_their_size(settings):
+@pytest.mark.parametrize("transactional_id", [None, "one"])
+def test_messages_arrive_in_order_whatever_their_size(settings, transactional_id):
     prepare(settings)
     topic = settings.topic("events")
     sizes = [10, BATCH // 2, BATCH // 2, BATCH // 2, 10, BATCH + 10, 10, 3 * BATCH, 0]
-    settle(
+    send(
         settings,
         [Message(topic, b"%d" % n, b"x" * size, 1, [("n", b"%d" % n)]) for n, size in enumerate(sizes)],
         [Message(topic, b"other", None, 0)],
+        transactional_id=transactional_id and f"{settings.topic_prefix}-{transactional_id}",
     )
     found = read(settings, "events")
     ordered = [(int(record.key), len(record.value), dict(record.headers)) for record in found if record.partition == 1]
@@ -54,7 +47,7 @@ def test_a_key_has_one_partition_and_a_message_without_any(settings):
     prepare(settings)
     topic = settings.topic("fingerprints")
     keys = [b"en", b"de", b"fr", b"es", None]
-    settle(settings, *([Message(topic, key, b"x") for key in keys] for _ in range(3)))
+    send(settings, *([Message(topic, key, b"x") for key in keys] for _ in range(3)))
     found = {}
     for record in read(settings, "fingerprints"):
         found.setdefault(record.key, []).append(record.partition)
@@ -66,4 +59,28 @@ def test_a_key_has_one_partition_and_a_message_without_any(settings):
 def test_what_the_broker_refuses_is_raised(settings):
     prepare(settings)
     with pytest.raises(MessageSizeTooLargeError):
-        settle(settings, [Message(settings.topic("events"), b"k", b"x" * 9 * 1024 * 1024, 0)])
+        send(settings, [Message(settings.topic("events"), b"k", b"x" * 9 * 1024 * 1024, 0)])
+
+
+def test_the_last_to_start_shuts_out_the_others_and_undoes_what_they_began(settings):
+    prepare(settings)
+    topic, name = settings.topic("events"), f"{settings.topic_prefix}-events"
+
+    async def run():
+        frozen, owner = Sender(settings.kafka, name), Sender(settings.kafka, name)
+        await frozen.send([Message(topic, b"1", b"committed", 0)])
+        producer = await frozen.start()
+        await producer.begin_transaction()
+        await frozen._send(producer, [Message(topic, b"2", b"begun", 0)])
+        await owner.start()
+        with pytest.raises((ProducerFenced, InvalidProducerEpoch)):
+            await producer.commit_transaction()
+        await owner.send([Message(topic, b"3", b"committed", 0)])
+        await frozen.close()
+        await owner.close()
+
+    asyncio.run(run())
+    assert [(record.key, record.value) for record in read(settings, "events")] == [
+        (b"1", b"committed"),
+        (b"3", b"committed"),
+    ]

@@ -1,4 +1,4 @@
-"""Tables: what is loaded is what the changelog holds, and only what nobody else can have written stays."""
+"""Tables: what is loaded is what was committed, and only a worker whose state holds all of it commits more."""
 
 import asyncio
 from types import SimpleNamespace
@@ -6,11 +6,10 @@ from types import SimpleNamespace
 import pytest
 from aiokafka import TopicPartition
 
-from agents.outbox import Outbox, Sender
+from agents.outbox import Message
 from agents.tables import StageTable
 from pipeline.records import Assignment, encode
-from pipeline.stages.lifetimes import Dropped
-from tests.integration.helpers import prepare
+from tests.integration.helpers import prepare, read
 from tests.make import assignment
 
 
@@ -21,92 +20,155 @@ class Signal:
         self.send = receiver
 
 
-def table(settings, app):
-    """A table whose editions are the sets of story ids that they were restored from."""
-    return StageTable(
-        app, settings, "clustering", "fingerprints", Assignment, lambda row: row.story.edition, lambda _: set(),
-        lambda edition, rows: edition.update(row.story.id for row in rows),
-    )  # fmt: skip
+class Worker:
+    """A table as a worker has it, whose editions are the sets of story ids that they were restored from."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.app = SimpleNamespace(on_partitions_assigned=Signal(), consumer_generation_id=0)
+        self.table = StageTable(
+            self.app, settings, "clustering", "fingerprints", Assignment, lambda row: row.story.edition, lambda _: set(),
+            lambda edition, rows: edition.update(row.story.id for row in rows),
+        )  # fmt: skip
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.table.close()
+
+    async def assigned(self, generation, *partitions):
+        self.app.consumer_generation_id = generation
+        ours = {TopicPartition(self.settings.topic("fingerprints"), partition) for partition in partitions}
+        others = {TopicPartition(self.settings.topic("stories"), partition) for partition in range(9)}
+        await self.app.on_partitions_assigned.send(self.app, ours | others)
+
+    async def add(self, number, *story_ids, gone=(), fail=None):
+        """Take in those of these stories that are new; returns them."""
+
+        def work(partition, records, outbox):
+            edition = partition.edition("en")
+            new = [story_id for story_id in records if story_id not in edition]
+            edition.update(new)
+            edition.difference_update(gone)
+            for story_id in new:
+                outbox.append(self.table.row(number, story_id, encode(assignment(1, "ca", story_id))))
+                outbox.append(Message(self.settings.topic("events"), story_id.encode(), b"told", number))
+            outbox += (self.table.row(number, story_id, None) for story_id in gone)
+            if fail:
+                raise fail
+            return new
+
+        return await self.table.transact(number, story_ids, work)
+
+    async def held(self, number):
+        """The stories that the worker holds."""
+        return await self.table.transact(number, [], lambda partition, *_: set(partition.edition("en")))
 
 
-@pytest.fixture
-def app(settings):
-    return SimpleNamespace(sender=Sender(settings.kafka), on_partitions_assigned=Signal(), consumer_generation_id=0)
+def told(settings):
+    return sorted(record.key.decode() for record in read(settings, "events"))
 
 
-def put(rows, app, partition, *story_ids):
-    outbox = Outbox(app)
-    for story_id in story_ids:
-        rows.put(outbox, partition, story_id, encode(assignment(1, "ca", story_id)))
-    return outbox
-
-
-def test_what_was_put_and_not_dropped_is_loaded(settings, app):
+def test_what_was_put_and_not_deleted_is_loaded(settings):
     prepare(settings)
 
     async def run():
-        rows = table(settings, app)
-        await rows.settle(put(rows, app, 0, "a", "b", "a", "c"))
-        await rows.settle(put(rows, app, 1, "z"))
-        rows.drop(0, Dropped([], ["b"]))
-        await rows.settle(Outbox(app))
-        again = table(settings, app)
-        await again.load({0, 1})
-        assert again.edition(0, "en") == {"a", "c"}
-        assert again.edition(1, "en") == {"z"}
-        assert again.edition(0, "de") == set()
-        await app.sender.close()
+        async with Worker(settings) as worker:
+            await worker.add(0, "a", "b", "a", "c")
+            await worker.add(1, "z")
+            await worker.add(0, gone=["b"])
+        async with Worker(settings) as worker:
+            assert await worker.held(0) == {"a", "c"}
+            assert await worker.held(1) == {"z"}
 
     asyncio.run(run())
 
 
-async def assigned(settings, app, generation, *partitions):
-    app.consumer_generation_id = generation
-    ours = {TopicPartition(settings.topic("fingerprints"), partition) for partition in partitions}
-    others = {TopicPartition(settings.topic("stories"), partition) for partition in range(9)}
-    await app.on_partitions_assigned.send(app, ours | others)
-
-
-def test_a_partition_keeps_its_state_only_from_one_generation_to_the_next(settings, app):
+def test_a_partition_keeps_its_state_only_from_one_generation_to_the_next(settings):
     prepare(settings)
 
     async def run():
-        rows = table(settings, app)
-        await assigned(settings, app, 1, 0, 1)
-        await rows.load({0, 1})
-        rows.edition(0, "en").add("mark")
-        await assigned(settings, app, 2, 0)  # partition 1 went, 0 stayed
-        assert rows.edition(0, "en") == {"mark"}
-        with pytest.raises(KeyError):
-            rows.edition(1, "en")
-        await assigned(settings, app, 4, 0)  # another may have had it in between
-        await rows.load({0})
-        assert rows.edition(0, "en") == set()
-        await app.sender.close()
+        async with Worker(settings) as worker, Worker(settings) as other:
+            await worker.assigned(1, 0, 1)
+            await worker.add(0, "a")
+            held = worker.table._owned[0]
+            await worker.held(1)
+            await worker.assigned(2, 0)  # partition 1 went, 0 stayed
+            assert worker.table._owned == {0: held}
+            await other.add(0, "b")
+            await worker.assigned(4, 0)  # another may have had it in between
+            assert await worker.held(0) == {"a", "b"}
 
     asyncio.run(run())
 
 
-def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings, app):
+def test_a_worker_that_was_frozen_commits_nothing_before_it_knows_what_others_did(settings):
     prepare(settings)
 
     async def run():
-        rows = table(settings, app)
-        await assigned(settings, app, 1, 0)
-        reads = []
-        read = rows._read
-
-        async def slow(partition):
-            found = await read(partition)
-            reads.append(partition)
-            if len(reads) == 1:
-                await rows.settle(put(rows, app, 0, "late"))
-                await assigned(settings, app, 3, 0)
-            return found
-
-        rows._read = slow
-        await rows.load({0})
-        assert (reads, rows.edition(0, "en")) == ([0, 0], {"late"})
-        await app.sender.close()
+        async with Worker(settings) as frozen, Worker(settings) as owner:
+            assert await frozen.add(0, "a") == ["a"]
+            assert await owner.add(0, "a", "b") == ["b"]
+            assert await frozen.add(0, "b", "c") == ["c"]
+            assert await owner.add(0, "c", "d") == ["d"]
 
     asyncio.run(run())
+    assert told(settings) == ["a", "b", "c", "d"]
+
+
+def test_a_worker_that_learns_of_its_loss_gives_up(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as frozen, Worker(settings) as owner:
+            await frozen.add(0, "a")
+            await owner.add(0, "b")
+            send = frozen.table._owned[0].sender.send
+
+            async def learns_while_it_sends(messages):
+                frozen.app.consumer_generation_id += 1
+                await send(messages)
+
+            frozen.table._owned[0].sender.send = learns_while_it_sends
+            assert await frozen.add(0, "c") is None
+
+    asyncio.run(run())
+    assert told(settings) == ["a", "b"]
+
+
+def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker, Worker(settings) as other:
+            await worker.assigned(1, 0)
+            read_rows, reads = worker.table._read, []
+
+            async def slow(partition):
+                found = await read_rows(partition)
+                reads.append(partition)
+                if len(reads) == 1:
+                    await other.add(0, "late")
+                    await worker.assigned(3, 0)
+                return found
+
+            worker.table._read = slow
+            assert await worker.held(0) == {"late"}
+            assert reads == [0, 0]
+
+    asyncio.run(run())
+
+
+def test_an_error_leaves_nothing_half_done(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker:
+            await worker.add(0, "a")
+            with pytest.raises(ZeroDivisionError):
+                await worker.add(0, "b", fail=ZeroDivisionError())
+            assert await worker.held(0) == {"a"}
+
+    asyncio.run(run())
+    assert told(settings) == ["a"]

@@ -16,7 +16,7 @@ def run(stories):
     updates = []
     for position, story in enumerate(stories):
         outcome = cluster(clusterings, story, position)
-        updates += detect(detections, outcome.assignment).row.updates
+        updates += detect(detections, outcome.assignment).updates
     return clusterings, updates
 
 

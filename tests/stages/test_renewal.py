@@ -32,7 +32,7 @@ def burst(text, first, at, count=20):
 
 
 def run(edition, rows):
-    return [update for row in rows for update in detect(edition, row).row.updates]
+    return [update for row in rows for update in detect(edition, row).updates]
 
 
 @given(windows, windows, st.integers(0, 100 * HOUR))
