@@ -4,9 +4,11 @@
    before it fetches, where it must clear it. So `wait_for_stopped_flow` returns while a fetch is in flight; recovery then seeks,
    and what the fetch brings afterwards is taken for records after the seek: some are skipped, some come twice.
 2. The same at the end of recovery: Faust seeks to the committed offsets without stopping the flow first.
-3. Stalls. One fetch is under way at a time; it asks for the partitions that have nothing buffered, and waits up to 1.5 s for
+3. Lost records where nothing is committed yet. The same seek leaves such a partition where it is: behind what was fetched and
+   thrown away while the group was made anew.
+4. Stalls. One fetch is under way at a time; it asks for the partitions that have nothing buffered, and waits up to 1.5 s for
    them to have something. What comes meanwhile to a partition that had something buffered waits with it.
-4. Faust reads what is committed only in its exactly-once mode, whose producer is its own.
+5. Faust reads what is committed only in its exactly-once mode, whose producer is its own.
 """
 
 from collections.abc import Mapping
@@ -25,6 +27,7 @@ _stock_worker_consumer = AIOKafkaConsumerThread._create_worker_consumer  # noqa:
 def correct_faust(app: faust.App) -> None:
     """Apply all corrections, to Faust's classes and to this app. Applying them again changes nothing."""
     Consumer._wait_next_records = _wait_next_records  # noqa: SLF001 - the method to correct
+    AIOKafkaConsumerThread.seek_to_committed = _seek_to_committed
     AIOKafkaConsumerThread._create_worker_consumer = _create_worker_consumer  # noqa: SLF001 - the method to correct
 
     @app.on_rebalance_complete.connect(weak=False)  # type: ignore[untyped-decorator]
@@ -48,6 +51,20 @@ async def _wait_next_records(self: Any, timeout: float) -> tuple[Mapping[Any, An
         return await self._getmany(active_partitions=active_partitions, timeout=timeout), active_partitions
     finally:
         self.not_waiting_next_records.set()
+
+
+async def _seek_to_committed(self: Any) -> Mapping[Any, Any]:
+    """Seek each partition to its committed offset, or to its beginning if it has none; returns what is committed."""
+
+    async def seek() -> Mapping[Any, Any]:
+        consumer = self._ensure_consumer()
+        committed: Mapping[Any, Any] = await consumer.seek_to_committed()
+        if unknown := [partition for partition, offset in committed.items() if not offset]:
+            await consumer.seek_to_beginning(*unknown)
+        return committed
+
+    found: Mapping[Any, Any] = await self.call_thread(seek)
+    return found
 
 
 def _create_worker_consumer(self: Any, transport: Any) -> Any:

@@ -1,0 +1,96 @@
+"""The promise: what is in Postgres and on the topics equals the pure replay of the log, row for row.
+
+The log is the topic `fingerprints`; that all stories are on it is part of the promise.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, decode
+from pipeline.replay import replay
+from pipeline.storage.migrate import migrate
+from pipeline.storage.write import Writer
+from tests.integration.helpers import read
+from tests.storage.dump import dump
+
+
+@dataclass
+class Verdict:
+    """How far the promise was kept."""
+
+    stories: int = 0
+    events: int = 0
+    lost: int = 0
+    """sent stories, and records of the replay, that are missing"""
+    twice: int = 0
+    """records that are there again"""
+    differing: list[str] = field(default_factory=list)
+    """where something else is found than the replay gives"""
+
+    @property
+    def kept(self):
+        """Whether it was kept."""
+        return not (self.lost or self.twice or self.differing)
+
+
+def replayed(settings):
+    """The pure replay of what is on the fingerprints topic, partition by partition."""
+    by_partition = {}
+    for record in read(settings, "fingerprints"):
+        by_partition.setdefault(record.partition, []).append((record.offset, decode(record.value, Fingerprint)))
+    return [
+        step
+        for _, log in sorted(by_partition.items())
+        for step in replay(sorted(log, key=lambda item: item[0]), settings.cluster_rule(), settings.detect_rule())
+    ]
+
+
+def judge(settings, other_database, sent=()):
+    """Compare all that came out with the replay; `sent` are the ids of stories that the broker took in."""
+    steps = replayed(settings)
+    verdict = Verdict(stories=len(steps))
+    verdict.lost += len(set(sent) - {step.assignment.story.id for step in steps})
+
+    assignments = [decode(record.value, Assignment) for record in read(settings, "assignments")]
+    _compare(verdict, "assignments", assignments, [step.assignment for step in steps], lambda row: row.story.id)
+    updates = [decode(record.value, EventUpdate) for record in read(settings, "events")]
+    expected = [update for step in steps for update in step.updates]
+    _compare(verdict, "events", updates, expected, lambda update: (update.event_id, update.sequence))
+    verdict.events = sum(update.sequence == 1 for update in updates)
+    latest = {record.key.decode(): record.value for record in read(settings, "clusters")}
+    states = {state.id: state for step in steps for state in step.clusters}
+    living = {cluster_id: decode(value, Cluster) for cluster_id, value in latest.items() if value}
+    if living != {cluster_id: state for cluster_id, state in states.items() if latest.get(cluster_id, b"missing")}:
+        verdict.differing.append("topic clusters")
+
+    migrate(other_database)
+    writer = Writer(other_database)
+    for start in range(0, len(steps), 5_000):
+        writer.write(
+            [
+                record
+                for step in steps[start : start + 5_000]
+                for record in (step.assignment, *step.clusters, *step.updates)
+            ]
+        )
+    writer.close()
+    ours, theirs = dump(settings.postgres), dump(other_database)
+    verdict.differing += [f"table {name}" for name, rows in theirs.items() if rows != ours[name]]
+    return verdict
+
+
+def _compare(verdict, topic, found, expected, key):
+    there, wanted = Counter(map(key, found)), Counter(map(key, expected))
+    verdict.twice += (there - wanted).total()
+    verdict.lost += (wanted - there).total()
+    if _by_edition(found) != _by_edition(expected):
+        verdict.differing.append(f"topic {topic}")
+
+
+def _by_edition(records):
+    """The records of each edition in their order; editions on different partitions have none."""
+    found = {}
+    for record in records:
+        edition = record.story.edition if isinstance(record, Assignment) else record.edition
+        found.setdefault(edition, []).append(record)
+    return found

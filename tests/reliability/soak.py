@@ -1,0 +1,183 @@
+"""`scripts/soak [--minutes N] [--messages N] [--seed N]`: harm done at random while stories come, then the promise is tried.
+
+Every schedule follows from its seed, as far as processes can be made to. Exit code 0 only when nothing was lost, nothing came
+twice, and everything equals the replay; the last line holds the figures, as JSON.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from pipeline.broker import Gauge
+from pipeline.storage.engine import create_engine
+from tests.reliability.feed import feed, messages
+from tests.reliability.promise import judge
+from tests.reliability.system import DRAIN, System
+
+MOST_WORKERS = 4
+FROZEN = 15
+"""Seconds that a worker is frozen: longer than its session."""
+HARM = {
+    "kill": 50,
+    "end": 6,
+    "join": 10,
+    "leave": 8,
+    "freeze": 5,
+    "broker outage": 3,
+    "database outage": 3,
+    "database crash": 2,
+    "cut connections": 4,
+}
+"""How often each harm is done in a full soak."""
+
+
+class Harm:
+    """Does harm to a system, and counts it."""
+
+    def __init__(self, system, seed):
+        self.system, self.random = system, random.Random(seed)
+        self.wanted = 2
+        self.done = Counter()
+        self.slow_ends = 0
+        self.thaw = {}
+
+    def do(self, harm):
+        """One harm; returns when it is over, but for frozen workers."""
+        system, awake = self.system, [worker for worker in self.system.workers if not worker.frozen]
+        self.done[harm] += 1
+        if harm == "kill" and awake:
+            system.kill_worker(self.random.choice(awake))
+        elif harm == "freeze" and awake:
+            worker = self.random.choice(awake)
+            system.freeze(worker, frozen=True)
+            self.thaw[id(worker)] = (time.monotonic() + FROZEN, worker)
+        elif harm == "join":
+            self.wanted = min(MOST_WORKERS, self.wanted + 1)
+        elif harm in {"leave", "end"} and awake:
+            if harm == "leave":
+                self.wanted = max(1, self.wanted - 1)
+            code, seconds = system.end_worker(self.random.choice(awake))
+            if code != 0 or seconds > DRAIN:
+                self.slow_ends += 1
+                sys.stderr.write(f"SIGTERM: exit code {code} after {seconds:.1f} s\n")
+        elif harm == "broker outage":
+            system.kill_broker()
+            time.sleep(self.random.uniform(2, 15))
+            system.kafka.start()
+        elif harm == "database outage":
+            system.postgres.stop()
+            time.sleep(self.random.uniform(5, 60))
+            system.postgres.start()
+        elif harm == "database crash":
+            system.kill_database()
+            system.postgres.start()
+        elif harm == "cut connections":
+            system.cut_connections()
+        self.tend()
+
+    def tend(self):
+        """What a supervisor does: start what is missing; and let the frozen go on when it is time."""
+        for key, (until, worker) in [*self.thaw.items()]:
+            if time.monotonic() >= until:
+                del self.thaw[key]
+                self.system.freeze(worker, frozen=False)
+        self.system.keep(self.wanted)
+
+    def calm(self):
+        """Do no more."""
+        for until, _ in self.thaw.values():
+            time.sleep(max(0.0, until - time.monotonic()))
+        self.tend()
+
+
+def soak(system, count, seconds, seed, harms):
+    """Send messages for so many seconds while these harms are done in random order; returns the figures."""
+    sent = set()
+    stories = messages(count, seed)
+    feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, seconds))))
+    harm = Harm(system, seed)
+    order = [name for name, times in harms.items() for _ in range(times)]
+    harm.random.shuffle(order)
+    harm.tend()
+    start = time.monotonic()
+    feeding.start()
+    for number, name in enumerate(order):
+        due = start + seconds * (number + harm.random.random()) / len(order)
+        while time.monotonic() < due:
+            harm.tend()
+            time.sleep(min(0.2, max(0.0, due - time.monotonic())))
+        sys.stderr.write(f"{time.monotonic() - start:6.0f} s  {name}\n")
+        harm.do(name)
+    harm.calm()
+    feeding.join()
+    calm = time.monotonic()
+    asyncio.run(_settle(system, harm))
+    settled = time.monotonic()
+    figures = {"messages": count, "seconds": round(calm - start), "seconds to settle": round(settled - calm)}
+    figures |= dict(harm.done) | {"rebalances": system.rebalances(), "ended by themselves": system.gave_up}
+    figures["slow or failed ends"] = harm.slow_ends
+    for worker in [*system.workers]:
+        system.end_worker(worker)
+    return figures, judge(system.settings, _other_database(system.settings), sent)
+
+
+async def _settle(system, harm, patience=900):
+    deadline = time.monotonic() + patience
+    async with Gauge(system.settings) as gauge:
+        while lag := await gauge.lag():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{lag} records are left after {patience} s.")
+            harm.tend()
+            await asyncio.sleep(1)
+
+
+def _other_database(settings):
+    """A database for the replay, beside the workers'."""
+    engine = create_engine(settings.postgres).execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text("DROP DATABASE IF EXISTS replayed"))
+        connection.execute(sa.text("CREATE DATABASE replayed"))
+    engine.dispose()
+    return sa.make_url(settings.postgres).set(database="replayed").render_as_string(hide_password=False)
+
+
+def main():
+    """Run a soak."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # the broker is away now and then
+    parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=25, help="how long stories come and harm is done")
+    parser.add_argument("--messages", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true", help="keep the folder with all logs when the promise is broken")
+    asked = parser.parse_args()
+    share = asked.messages / 200_000
+    harms = {name: max(1, round(times * share)) for name, times in HARM.items()}
+    folder = Path(tempfile.mkdtemp(prefix="newsburst-soak-"))
+    kept = False
+    try:
+        with System(folder) as system:
+            figures, verdict = soak(system, asked.messages, asked.minutes * 60, asked.seed, harms)
+        kept = verdict.kept
+        sys.stdout.write(json.dumps(figures | asdict(verdict) | {"kept": kept}) + "\n")
+    finally:
+        if kept or not asked.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            sys.stderr.write(f"The logs are in {folder}.\n")
+    sys.exit(0 if kept else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""A whole system to do harm to: a broker, a database and a crew of workers, each a process of its own."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import sqlalchemy as sa
+
+from pipeline.broker import create_topics
+from pipeline.config import Settings
+from pipeline.embedded.kafka import EmbeddedKafka
+from pipeline.embedded.ports import free_ports
+from pipeline.embedded.postgres import EmbeddedPostgres
+from pipeline.storage.engine import create_engine
+from pipeline.storage.migrate import migrate
+
+DRAIN = 10
+"""Seconds in which a worker ends after SIGTERM."""
+
+
+@dataclass
+class Worker:
+    """A worker process with a log of its own."""
+
+    process: subprocess.Popen
+    log: Path
+    frozen: bool = False
+
+    @property
+    def running(self):
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+
+@dataclass
+class System:
+    """Broker, database, workers. Use it as a context: it ends all that it started."""
+
+    folder: Path
+    partitions: int = 4
+    workers: list[Worker] = field(default_factory=list)
+    gave_up: int = 0
+    """workers that ended by themselves; a supervisor starts others"""
+
+    def __enter__(self):
+        self.kafka = EmbeddedKafka(self.folder / "kafka", free_ports(1)[0])
+        self.postgres = EmbeddedPostgres(self.folder / "postgres", free_ports(1)[0])
+        try:
+            self.kafka.start()
+            self.postgres.start()
+            self.settings = Settings(
+                kafka=self.kafka.bootstrap,
+                postgres=self.postgres.uri,
+                topic_prefix="soak",
+                partitions=self.partitions,
+                data=self.folder / "data",
+            )
+            migrate(self.settings.postgres)
+            asyncio.run(create_topics(self.settings))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for worker in self.workers:
+            worker.process.kill()
+            worker.process.wait()
+        self.kafka.stop()
+        self.postgres.stop()
+
+    def start_worker(self):
+        """Start one more."""
+        log = self.folder / f"worker-{time.monotonic_ns()}.log"
+        folder = self.folder / "cwd"
+        folder.mkdir(exist_ok=True)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "agents.worker"],
+                env={**os.environ, **self.settings.environment()},
+                cwd=folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.workers.append(Worker(process, log))
+        return self.workers[-1]
+
+    def keep(self, count):
+        """As a supervisor does: start workers until so many run."""
+        for worker in [worker for worker in self.workers if not worker.running]:
+            self.workers.remove(worker)
+            self.gave_up += 1
+            sys.stderr.write(f"A worker ended by itself with {worker.process.returncode}: {last_lines(worker.log)}\n")
+        while len(self.workers) < count:
+            self.start_worker()
+
+    def kill_worker(self, worker):
+        """SIGKILL."""
+        worker.process.kill()
+        worker.process.wait()
+        self.workers.remove(worker)
+
+    def end_worker(self, worker):
+        """SIGTERM; returns its exit code and the seconds that it took to end."""
+        start = time.monotonic()
+        worker.process.send_signal(signal.SIGTERM)
+        try:
+            code = worker.process.wait(3 * DRAIN)
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            code = worker.process.wait()
+        self.workers.remove(worker)
+        return code, time.monotonic() - start
+
+    def freeze(self, worker, frozen):
+        """SIGSTOP or SIGCONT."""
+        worker.process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+        worker.frozen = frozen
+
+    def kill_broker(self):
+        """SIGKILL, with all that it had not written."""
+        _kill_service(self.kafka)
+
+    def kill_database(self):
+        """SIGKILL of the server process; Postgres recovers when it starts again."""
+        _kill_service(self.postgres)
+
+    def cut_connections(self):
+        """End all sessions of the database, whatever they are at."""
+        engine = create_engine(self.settings.postgres)
+        with contextlib.suppress(sa.exc.DBAPIError), engine.connect() as connection:
+            connection.execute(
+                sa.text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            )
+        engine.dispose()
+
+    def rebalances(self):
+        """How often the group of the workers was made anew, by the broker's log."""
+        log = (self.folder / "kafka" / "kafka.log").read_text(errors="replace")
+        return log.count("Preparing to rebalance group soak ")
+
+
+def _kill_service(service):
+    guard = psutil.Process(service._service._guard.pid)
+    for child in guard.children():
+        child.kill()
+    guard.wait(30)
+    service.stop()
+
+
+def last_lines(log, count=12):
+    """The end of a log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
