@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import faust
+import structlog
+from faust.types import TP
 from mode import CrashingSupervisor
 
 from agents import cluster, detect, fingerprint, normalise, store
@@ -11,6 +14,8 @@ from agents.chunks import WAITING, ChunkScheduler, hand_over_chunks
 from agents.faust_fixes import correct_faust
 from agents.outbox import Sender
 from pipeline.config import Settings
+
+log = structlog.get_logger()
 
 
 class App(faust.App):  # type: ignore[misc]
@@ -52,4 +57,10 @@ def create_app(settings: Settings) -> App:
     for stage in (normalise, fingerprint, store):
         stage.declare(app, settings, sender)
     app.closing = [sender.close, *(stage.declare(app, settings).close for stage in (cluster, detect))]
+    app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
     return app
+
+
+async def _say_what_is_assigned(app: faust.App, assigned: set[TP], **_: Any) -> None:
+    partitions = " ".join(sorted(f"{partition.topic}:{partition.partition}" for partition in assigned))
+    log.info("partitions assigned", generation=app.consumer_generation_id, partitions=partitions)

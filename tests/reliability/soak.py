@@ -68,8 +68,10 @@ class Harm:
         elif harm in {"leave", "end"} and awake:
             if harm == "leave":
                 self.wanted = max(1, self.wanted - 1)
-            code, seconds = system.end_worker(self.random.choice(awake))
-            if code != 0 or seconds > DRAIN:
+            worker = self.random.choice(awake)
+            begun = worker.has_begun()
+            code, seconds = system.end_worker(worker)
+            if (begun and code != 0) or seconds > DRAIN:
                 self.slow_ends += 1
                 sys.stderr.write(f"SIGTERM: exit code {code} after {seconds:.1f} s\n")
         elif harm == "broker outage":

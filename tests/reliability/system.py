@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,10 @@ class Worker:
         """Whether it has not ended."""
         return self.process.poll() is None
 
+    def has_begun(self):
+        """Whether it got as far as having partitions; before, a signal ends it as it ends any program."""
+        return "partitions assigned" in self.log.read_text(errors="replace")
+
 
 @dataclass
 class System:
@@ -61,6 +66,7 @@ class System:
                 topic_prefix="soak",
                 partitions=self.partitions,
                 data=self.folder / "data",
+                log_level="INFO",
             )
             migrate(self.settings.postgres)
             asyncio.run(create_topics(self.settings))
@@ -145,9 +151,11 @@ class System:
         engine.dispose()
 
     def rebalances(self):
-        """How often the group of the workers was made anew, by the broker's log."""
-        log = (self.folder / "kafka" / "kafka.log").read_text(errors="replace")
-        return log.count("Preparing to rebalance group soak ")
+        """How often the group of the workers was made anew: by the generations that they tell of."""
+        logs = (log.read_text(errors="replace") for log in self.folder.glob("worker-*.log"))
+        return len(
+            {generation for log in logs for generation in re.findall(r"partitions assigned +generation=(\d+)", log)}
+        )
 
 
 def _kill_service(service):
