@@ -4,6 +4,7 @@ import structlog
 from aiokafka.structs import ConsumerRecord
 
 from agents.outbox import Message
+from pipeline.dead_letters import OURS, REQUEUED
 from pipeline.records import DeadLetter
 from pipeline.times import from_millis
 
@@ -22,8 +23,8 @@ def letter(stage: str, message: ConsumerRecord, error: Exception) -> Message:
         received_at=from_millis(message.timestamp),
     )
     headers = [
-        *((name, value) for name, value in message.headers if not name.startswith("newsburst-")),
-        *((f"newsburst-{field.replace('_', '-')}", text.encode()) for field, text in _texts(why)),
+        *((name, value) for name, value in message.headers if not name.startswith(OURS) or name == REQUEUED),
+        *((f"{OURS}{field.replace('_', '-')}", text.encode()) for field, text in _texts(why)),
     ]
     log.warning("dead letter", **dict(_texts(why)))
     return Message(f"{message.topic}.dlq", message.key, message.value, headers=headers)

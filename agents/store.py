@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import faust
+from aiokafka.structs import ConsumerRecord
 
 from agents.batches import Raw, batches
 from agents.dead_letters import letter
@@ -31,13 +32,16 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream, SIZE):
             outbox: Outbox = []
             records: list[Record] = []
+            sources: list[ConsumerRecord] = []
             for message in messages:
                 if message.value is None and kinds[message.topic] is Cluster:
                     continue  # the tombstone of a dropped cluster: Postgres keeps it
                 try:
                     records.append(decode(message.value, kinds[message.topic]))
+                    sources.append(message)
                 except InvalidRecord as error:
                     outbox.append(letter(STAGE, message, error))
-            await asyncio.to_thread(writer.write, records)
+            for index, reason in await asyncio.to_thread(writer.write_acceptable, records):
+                outbox.append(letter(STAGE, sources[index], ValueError(reason)))
             await sender.send(outbox)
-            count(STAGE, {"done": len(records), "dead": len(outbox)})
+            count(STAGE, {"done": len(messages) - len(outbox), "dead": len(outbox)})

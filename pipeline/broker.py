@@ -65,7 +65,7 @@ async def check_topics(settings: Settings) -> list[str]:
     for topic in all_topics(settings):
         if topic.name not in found:
             wrong.append(f"Topic {topic.name} is missing: run `newsburst topics create`.")
-        elif not topic.name.endswith(".dlq"):
+        elif not topic.name.endswith((".dlq", ".requeued")):
             counts.setdefault(len(found[topic.name]["partitions"]), topic.name)
     if len(counts) > 1:
         sizes = ", ".join(f"{name} has {count}" for count, name in sorted(counts.items()))
@@ -167,7 +167,7 @@ class Gauge:
         }
         few = {partition: start for partition, (start, end) in left.items() if 0 < end - start <= FEW}
         many = sum(end - start for partition, (start, end) in left.items() if partition not in few)
-        return many + await self._count(few, ends)
+        return many + (await self._count(few, ends) if few else 0)
 
     async def _count(self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> int:
         """How many records there are from each of these offsets on: not each offset is one, where transactions ended."""

@@ -1,23 +1,25 @@
-"""Read a topic from its beginning, without a consumer group: for people and tests that only look."""
+"""Read topics from their beginning, without a consumer group: for people and tests that only look."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import ConsumerRecord
 
 from pipeline.broker import BrokerError, admin, partitions
 from pipeline.config import Settings
 
 
-async def listen(settings: Settings, topic: str, *, follow: bool = False) -> AsyncIterator[bytes]:
-    """The values of a topic, tombstones left out; ends with what was there at the start unless it should follow.
+async def listen(settings: Settings, topics: Sequence[str], *, follow: bool = False) -> AsyncIterator[ConsumerRecord]:
+    """The committed records of some topics; ends with what was there at the start unless it should follow.
 
     Raises BrokerError.
     """
-    name = settings.topic(topic)
+    names = [settings.topic(topic) for topic in topics]
     async with admin(settings) as client:
-        found = await partitions(client, [name])
-    if not found:
-        raise BrokerError(f"Kafka at {settings.kafka} has no topic {name}: run `newsburst topics create`.")
+        found = await partitions(client, names)
+    for name in names:
+        if not any(partition.topic == name for partition in found):
+            raise BrokerError(f"Kafka at {settings.kafka} has no topic {name}: run `newsburst topics create`.")
     consumer = AIOKafkaConsumer(
         bootstrap_servers=settings.kafka,
         enable_auto_commit=False,
@@ -32,7 +34,6 @@ async def listen(settings: Settings, topic: str, *, follow: bool = False) -> Asy
         while follow or any([await consumer.position(partition) < ends[partition] for partition in found]):
             for records in (await consumer.getmany(timeout_ms=200)).values():
                 for record in records:
-                    if record.value is not None:
-                        yield record.value
+                    yield record
     finally:
         await consumer.stop()

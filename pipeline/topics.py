@@ -52,5 +52,6 @@ def all_topics(settings: Settings) -> list[Topic]:
     return [
         *(Topic(settings.topic(name), config) for name, config in STREAMS.items()),
         *(Topic(settings.topic(f"{name}.dlq"), _KEPT) for name in STREAMS),
+        Topic(settings.topic("requeued"), _COMPACTED),
         *(Topic(changelog(settings, table), _COMPACTED) for table in TABLES),
     ]

@@ -9,7 +9,7 @@ import click
 
 from pipeline import __version__
 from pipeline.broker import BrokerError
-from pipeline.cli import demo, evaluate, events, fit, produce, replay, report, setup, tune, up, worker
+from pipeline.cli import demo, dlq, evaluate, events, fit, produce, replay, report, setup, tune, up, worker
 from pipeline.config import SettingsError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
@@ -65,6 +65,7 @@ for command in (
     tune.tune,
     events.events,
     report.report,
+    dlq.dlq,
     setup.topics,
     setup.migrate,
     setup.doctor,

@@ -121,8 +121,8 @@ async def _send(settings: Settings, stories: list[Story], speed: float | None) -
 
 
 async def _show_alerts(settings: Settings, progress: Progress) -> None:
-    async for value in listen(settings, "events", follow=True):
-        update = decode(value, EventUpdate)
+    async for record in listen(settings, ["events"], follow=True):
+        update = decode(record.value, EventUpdate)
         if update.state != "started":
             continue
         waited = (datetime.now(UTC) - update.caused_by_received_at).total_seconds()

@@ -27,12 +27,14 @@ def events(follow: bool, alerts: bool, as_json: bool) -> None:
 
 
 async def _events(settings: Settings, follow: bool, alerts: bool, as_json: bool) -> None:
-    async for value in listen(settings, "events", follow=follow):
-        update = decode(value, EventUpdate)
+    async for record in listen(settings, ["events"], follow=follow):
+        if record.value is None:
+            continue
+        update = decode(record.value, EventUpdate)
         if alerts and update.sequence > 1:
             continue
         if as_json:
-            click.echo(value)
+            click.echo(record.value)
         else:
             console.print(line(update), soft_wrap=True)
 

@@ -13,6 +13,7 @@ import msgspec
 import sqlalchemy as sa
 import stamina
 import structlog
+from psycopg.errors import ReadOnlySqlTransaction
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from pipeline.records import Assignment, Cluster, EventUpdate, Record
@@ -23,6 +24,9 @@ from pipeline.storage.engine import create_engine
 log = structlog.get_logger()
 
 Row = dict[str, Any]
+
+REFUSALS = (sa.exc.DataError, sa.exc.IntegrityError)
+"""What Postgres raises because of the data in a statement."""
 
 
 class Writer:
@@ -45,14 +49,28 @@ class Writer:
                 for statement, parameters in statements:
                     connection.execute(statement, parameters)
 
+    def write_acceptable(self, records: Sequence[Record]) -> list[tuple[int, str]]:
+        """Write those that Postgres accepts, as `write` does; returns index and reason of each that it refuses for its data."""
+        try:
+            self.write(records)
+        except REFUSALS as error:
+            if len(records) == 1:
+                return [(0, f"Postgres refuses it: {str(error.orig).splitlines()[0]}")]
+            half = len(records) // 2
+            later = self.write_acceptable(records[half:])
+            return [*self.write_acceptable(records[:half]), *((half + index, reason) for index, reason in later)]
+        return []
+
     def close(self) -> None:
         """Close the connections."""
         self.engine.dispose()
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether it may work later: the connection failed, or a deadlock chose us."""
-    passing = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
+    """Whether it may work later: the connection failed, a deadlock chose us, or the server stands by for another."""
+    passing = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError) or (
+        isinstance(error, sa.exc.DBAPIError) and isinstance(error.orig, ReadOnlySqlTransaction)
+    )
     if passing:
         log.warning("Postgres did not take a batch; trying again", error=str(error).splitlines()[0])
     return passing

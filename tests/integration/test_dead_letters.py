@@ -1,9 +1,20 @@
 """Bad input: each message ends in the dead-letter topic with a reason, and the next story is processed."""
 
-import msgspec
+import asyncio
+import json
 
-from pipeline.records import Assignment, decode
+import msgspec
+from aiokafka.structs import ConsumerRecord
+from click.testing import CliRunner
+
+from agents.dead_letters import letter
+from agents.outbox import Sender
+from pipeline.cli import main
+from pipeline.dead_letters import MOST, REQUEUED
+from pipeline.records import Assignment, decode, encode
+from pipeline.storage.read import Reader
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
+from tests.make import assignment
 
 GOOD = {
     "url": "https://a.example/1",
@@ -50,15 +61,15 @@ def test_every_bad_message_is_kept_with_its_reason_and_the_next_story_is_process
     assert sorted(stories) == sorted(f"Story {number}" for number in range(len(BAD)))
 
     letters = read(settings, "stories.dlq")
-    assert sorted(letter.value or b"" for letter in letters) == sorted([*BAD, b""])
+    assert sorted(dead.value or b"" for dead in letters) == sorted([*BAD, b""])
     sent = {(record.partition, record.offset): record for record in read(settings, "stories")}
-    for letter in letters:
-        headers = {name: value.decode() for name, value in letter.headers}
-        assert BAD[letter.value or b""] in headers["newsburst-error"]
+    for dead in letters:
+        headers = {name: value.decode() for name, value in dead.headers}
+        assert BAD[dead.value or b""] in headers["newsburst-error"]
         assert headers["newsburst-stage"] == "normalise"
         assert headers["newsburst-topic"] == settings.topic("stories")
         original = sent[int(headers["newsburst-partition"]), int(headers["newsburst-offset"])]
-        assert (original.key, original.value) == (letter.key, letter.value)
+        assert (original.key, original.value) == (dead.key, dead.value)
 
 
 def test_garbage_between_the_stages_is_kept_too(settings, tmp_path):
@@ -69,7 +80,7 @@ def test_garbage_between_the_stages_is_kept_too(settings, tmp_path):
         send(settings, "stories", [(None, raw())])
         wait_until_settled(settings, process)  # both detect and store refuse what is no assignment
     stages = {
-        topic: sorted(dict(letter.headers)["newsburst-stage"] for letter in read(settings, f"{topic}.dlq"))
+        topic: sorted(dict(dead.headers)["newsburst-stage"] for dead in read(settings, f"{topic}.dlq"))
         for topic in ("normalised", "fingerprints", "assignments", "clusters", "events")
     }
     assert stages == {
@@ -79,3 +90,80 @@ def test_garbage_between_the_stages_is_kept_too(settings, tmp_path):
         "clusters": [b"store"],
         "events": [b"store"],
     }
+
+
+def dlq(settings, *arguments):
+    """What a command prints."""
+    result = CliRunner().invoke(main, ["dlq", *arguments], env=settings.environment())
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def listed(settings, *arguments):
+    return json.loads(dlq(settings, "list", "--json", *arguments))
+
+
+def test_what_postgres_refuses_is_kept_and_what_came_with_it_is_stored(settings, tmp_path):
+    prepare(settings)
+    good, bad = (assignment(n, f"c{n}", f"s{n}", "Quake hits city") for n in range(2))
+    bad = msgspec.structs.replace(bad, story=msgspec.structs.replace(bad.story, title="nul \x00"))
+    with worker(settings, tmp_path / "worker.log") as process:
+        send(settings, "assignments", [(b"k", encode(bad)), (b"k", encode(good))])
+        wait_until_settled(settings, process)
+    reader = Reader(settings.postgres)
+    assert reader.count("stories") == 1
+    reader.close()
+    (row,) = listed(settings)
+    assert row["stage"] == "store"
+    assert row["reason"].startswith("Postgres refuses it: unsupported Unicode escape")
+
+
+def test_letters_are_listed_shown_and_sent_again_but_not_in_circles(settings, tmp_path):
+    prepare(settings)
+    bad = raw(title="")
+    with worker(settings, tmp_path / "worker.log") as process:
+        send(settings, "stories", [(b"en", b"garbage \xff"), (b"en", bad), (b"en", raw(url="nowhere"))])
+        wait_until_settled(settings, process)
+        assert [row["stage"] for row in listed(settings)] == ["normalise"] * 3
+        assert listed(settings, "--reason", "NOT JSON") == listed(settings, "--reason", "not json") != []
+        assert listed(settings, "--stage", "store") == listed(settings, "--until", "2020-01-01") == []
+        (name,) = [row["name"] for row in listed(settings, "--reason", "title")]
+        assert dlq(settings, "show", name, "--raw").encode() == bad
+        assert "reason: Wrong Story: title" in dlq(settings, "show", name)
+
+        for times in range(1, MOST + 1):
+            assert "1 messages sent again." in dlq(settings, "requeue", "--reason", "title")
+            wait_until_settled(settings, process)
+            (row,) = listed(settings, "--reason", "title")  # it failed again
+            assert row["requeued"] == times
+        assert "0 messages sent again." in dlq(settings, "requeue", "--reason", "title")
+        assert "2 messages would be sent again." in dlq(settings, "requeue", "--all", "--dry-run")
+        assert "1 messages sent again." in dlq(settings, "requeue", row["name"])
+        wait_until_settled(settings, process)
+        assert len(listed(settings, "--done")) == 3 + MOST + 1
+
+
+def test_what_is_sent_again_comes_to_its_topic_as_it_was(settings):
+    prepare(settings)
+    message = ConsumerRecord(
+        settings.topic("stories"), 1, 7, 1_000, 0, b"key", raw(), None, 3, 5, (("trace", b"abc"), ("newsburst-x", b"y"))
+    )
+
+    async def bury():
+        sender = Sender(settings.kafka)
+        await sender.send([letter("normalise", message, ValueError("because"))])
+        await sender.close()
+
+    asyncio.run(bury())
+    dlq(settings, "requeue", "--all")
+    (again,) = read(settings, "stories")
+    assert (again.partition, again.key, again.value) == (1, b"key", raw())
+    assert dict(again.headers) == {"trace": b"abc", REQUEUED: b"1"}
+    assert listed(settings) == []
+
+
+def test_a_letter_that_is_not_there_is_named(settings):
+    prepare(settings)
+    result = CliRunner().invoke(main, ["dlq", "show", "stories:0:99"], env=settings.environment())
+    assert result.exit_code == 1
+    assert "No dead letter is named 'stories:0:99'" in result.output
