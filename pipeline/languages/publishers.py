@@ -6,6 +6,7 @@ A family is the name under which the feeds of one publisher count once: "Reuters
 
 import json
 import re
+import unicodedata
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -14,6 +15,9 @@ from publicsuffixlist import PublicSuffixList
 
 _NOTE = regex.compile(r"\s*\([^)]*\)|,.*? edition$")
 _HOST = regex.compile(r"(?:[\p{L}\p{N}-]+\.)+[\p{L}]{2,}")
+_UNSEEN = regex.compile(r"[\p{Mn}\p{Cf}\p{Cc}\p{Lm}]")
+"""Accents, joiners and marks of direction."""
+_LATIN = regex.compile(r"\p{Latin}")
 _SEPARATOR = regex.compile(r"\s+(?:[-|\u2013\u2014\u00bb]|::)\s+|\s*\|\s*")
 _MARK = re.compile(r"[-|:\u2013\u2014\u00bb]")
 """Without any of these in it, a title holds neither a separator nor a label."""
@@ -102,6 +106,12 @@ _LABEL = regex.compile(
     r"(?:\s\d+)?\s*[:|]\s+",
     regex.IGNORECASE,
 )
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u051d\u04bb\u0261"
+    "\u03b1\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0131\u0142\u00f8",
+    "abekmhopctyxijsdqwhgaeikvoptuxilo",
+)
+"""Small letters of Cyrillic, Greek and others that look like Latin ones."""
 _HEADLINE = 2
 """A headline has at least so many words: shorter ones are kept as they are."""
 
@@ -119,8 +129,9 @@ def _suffixes() -> PublicSuffixList:
 
 @lru_cache(maxsize=65_536)
 def family(publisher: str) -> str:
-    """The family of a publisher, from its name or its host."""
-    name = _NOTE.sub("", publisher.casefold()).strip() or publisher.casefold()
+    """The family of a publisher, from its name or its host. Names that look alike are one: accents and scripts do not count."""
+    publisher = _seen(publisher)
+    name = _NOTE.sub("", publisher).strip() or publisher
     if _HOST.fullmatch(name):
         domain = _suffixes().privatesuffix(name) or name
         name = domain.partition(".")[0]
@@ -136,6 +147,15 @@ def family(publisher: str) -> str:
         del parts[-1]
     name = " ".join(parts)
     return _families().get(name, name)
+
+
+def _seen(publisher: str) -> str:
+    """The name in small letters as a reader sees it, whatever signs it is made of."""
+    if publisher.isascii():
+        return publisher.casefold()
+    parts = unicodedata.normalize("NFKD", publisher.casefold()).translate(_LOOK_ALIKES)
+    bare = _UNSEEN.sub("", parts) if _LATIN.search(parts) else parts
+    return " ".join(unicodedata.normalize("NFC", bare).split()) or publisher.casefold()
 
 
 def cut_publisher(title: str, publisher: str) -> str:

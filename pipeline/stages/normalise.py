@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from pipeline.languages.identify import identify
 from pipeline.languages.publishers import cut_publisher, family
 from pipeline.languages.words import tokenise
-from pipeline.records import InvalidRecord, NormalisedStory, Story
+from pipeline.records import MAX_BODY, MAX_TITLE, InvalidRecord, NormalisedStory, Story
 
 EARLIEST_YEAR = 1990
 """Before the first news on the web: an earlier `crawled_at` is a broken clock (1970) or a wrong field."""
@@ -38,12 +38,12 @@ def normalise(
     the tokens are the words themselves.
     Raises InvalidRecord for a URL that is not of the web, a date that cannot be, and a title without text.
     """
-    title = clean_text(story.title)
+    title = clean_text(story.title)[:MAX_TITLE]  # NFKC can make one sign eighteen
     if not title:
-        raise InvalidRecord(f"Wrong Story: title: {story.title!r} holds no text.")
+        raise InvalidRecord(f"Wrong Story: title: {story.title[:200]!r} holds no text.")
     url = canonical_url(story.url)
     publisher = clean_text(story.publisher) or urlsplit(url).netloc
-    body = clean_text(story.body or "")
+    body = clean_text(story.body or "")[:MAX_BODY]
     language = (story.language or identify(f"{title} {body}") or default_language).lower().replace("_", "-")
     edition = language.partition("-")[0]
     headline = cut_publisher(title, publisher)
@@ -54,7 +54,7 @@ def normalise(
         url=url,
         title=headline,
         publisher=publisher,
-        family=family(publisher),
+        family=family(clean_text(story.publisher, unseen="") or publisher),
         language=language,
         crawled_at=event_time(story.crawled_at, received_at),
         received_at=received_at,
@@ -83,14 +83,17 @@ def event_time(crawled_at: datetime, received_at: datetime) -> datetime:
     return min(crawled_at, received_at).astimezone(UTC)
 
 
-def clean_text(text: str) -> str:
-    """Text as a reader sees it: entities and tags resolved, NFKC, one quote sign, no control characters, single spaces."""
+def clean_text(text: str, unseen: str = " ") -> str:
+    """Text as a reader sees it: entities and tags resolved, NFKC, one quote sign, single spaces.
+
+    Control characters and others that are not seen become `unseen`.
+    """
     if _PLAIN.fullmatch(text):
         return " ".join(text.split())
     text = _TAG.sub(" ", html.unescape(text))
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return " ".join(_CONTROL.sub(unseen, text).split())
 
 
 def canonical_url(url: str) -> str:

@@ -1,14 +1,22 @@
 """Streams that no newsroom sends: the two stages together stay bounded, and nobody breaks news alone."""
 
+from datetime import UTC, datetime, timedelta
+from random import Random
+
 import pytest
 
 from pipeline.languages.background import Background
+from pipeline.records import Story
 from pipeline.similarity import minhash
 from pipeline.stages import clustering, counting
 from pipeline.stages.cluster import cluster
 from pipeline.stages.detect import detect
+from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.matchable import story_keys
+from pipeline.stages.normalise import normalise
 from tests.make import fingerprinted
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 def run(stories):
@@ -32,6 +40,37 @@ def test_nine_publishers_repeating_a_headline_break_nothing_and_ten_do():
 
     assert run(flood(9))[1] == []
     assert next(update.state for update in run(flood(10))[1]) == "started"
+
+
+LOOK_ALIKES = {
+    "e": "\u0435\u00e9\u0451\uff45\u03b5",
+    "o": "\u043e\u03bf\u00f6\u00f8",
+    "a": "\u0430\u03b1\u00e1",
+    "D": "\u1e0a\uff24",
+    "i": "\u0456\u0131\u03b9",
+}
+UNSEEN = ["\u200b", "\u200d", "\u00ad", "\u202e", "\u2066", "\ufe0f", "\u0301", "\ufeff"]
+
+
+def test_one_publisher_under_names_that_look_alike_breaks_nothing():
+    random = Random(5)
+    stories = []
+    for n in range(300):
+        name = "".join(random.choice(LOOK_ALIKES.get(letter, letter) + letter) for letter in "Daily Deco")
+        cut = random.randrange(len(name))
+        stories.append(
+            Story(
+                url=f"https://spam.example/{n}",
+                title="Buy our golden tokens today",
+                publisher=name[:cut] + random.choice(UNSEEN) + name[cut:],
+                crawled_at=NOON + timedelta(seconds=n),
+                language="en",
+            )
+        )
+    assert len({story.publisher for story in stories}) > 250
+    assert len({normalise(story, NOON + timedelta(days=1)).family for story in stories}) == 1
+    _, updates = run([fingerprint(normalise(story, NOON + timedelta(days=1))) for story in stories])
+    assert updates == []
 
 
 @pytest.mark.parametrize("headline", ["", "quake"])
