@@ -12,7 +12,9 @@ from mode import CrashingSupervisor
 from agents import cluster, detect, fingerprint, normalise, store
 from agents.chunks import WAITING, ChunkScheduler, hand_over_chunks
 from agents.faust_fixes import correct_faust
+from agents.health import serve, watch
 from agents.outbox import Sender
+from agents.tables import StageTable
 from pipeline.config import Settings
 
 log = structlog.get_logger()
@@ -56,7 +58,10 @@ def create_app(settings: Settings) -> App:
     sender = Sender(settings.kafka)
     for stage in (normalise, fingerprint, store):
         stage.declare(app, settings, sender)
-    app.closing = [sender.close, *(stage.declare(app, settings).close for stage in (cluster, detect))]
+    tables: list[StageTable[Any, Any]] = [cluster.declare(app, settings), detect.declare(app, settings)]
+    app.closing = [sender.close, *(table.close for table in tables)]
+    if settings.metrics_port:
+        serve(watch(app, settings, tables), settings.metrics_port)
     app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
     return app
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 RECORDS = Counter("newsburst_records_total", "Records that a stage has dealt with.", ["stage", "outcome"])
 """Outcomes: done, repeated (known already), late (done, but older than the look-back), dead (in the dead letters)."""
@@ -13,6 +13,9 @@ def count(stage: str, outcomes: Mapping[str, int] | None) -> None:
     for outcome, records in (outcomes or {}).items():
         RECORDS.labels(stage, outcome).inc(records)
 
+
+LAG = Gauge("newsburst_lag", "Offsets that this worker has yet to finish with, as it last saw them.", ["topic"])
+GENERATION = Gauge("newsburst_generation", "Generation of the consumer group; 0 while it is made anew.")
 
 UPDATE_SECONDS = Histogram(
     "newsburst_update_seconds",

@@ -1,21 +1,49 @@
 """Messages on their way to Kafka: nothing is acknowledged upstream before the broker has them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import stamina
+import structlog
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import (
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    KafkaError,
+    KafkaTimeoutError,
+    OutOfOrderSequenceNumber,
+    ProducerClosed,
+    ProducerFenced,
+    UnknownProducerId,
+)
 from aiokafka.partitioner import DefaultPartitioner
 
 from pipeline.topics import LARGEST_MESSAGE
+
+log = structlog.get_logger()
 
 BATCH = 1_048_576
 """Bytes that go to a partition at once; a larger message goes by itself."""
 PATIENCE = 60_000
 """Milliseconds for which a batch is sent again while the broker does not take it, and a transaction may be open."""
+GIVEN_UP = 2 * PATIENCE / 1_000
+"""Seconds after which a batch counts as failed, whatever the producer says."""
 FAREWELL = 5.0
 """Seconds that closing may take: what is on its way then is given up."""
+PASSING = (
+    ProducerFenced,
+    ProducerClosed,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    OutOfOrderSequenceNumber,
+    UnknownProducerId,
+    KafkaTimeoutError,
+)
+"""Errors after which a new producer can do better, beside those that say so themselves."""
 
 
 class Message(NamedTuple):
@@ -47,6 +75,7 @@ class Sender:
         self._transactional_id = transactional_id
         self._producer: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
+        self._under_way: set[asyncio.Future[None]] = set()
         self._partition_of = DefaultPartitioner()
 
     async def start(self) -> AIOKafkaProducer:
@@ -72,16 +101,43 @@ class Sender:
         return self._producer
 
     async def send(self, messages: Outbox) -> None:
-        """Send these, in order in each partition, and wait until the broker has them all. Raises what went wrong with any."""
+        """Send these, in order in each partition, and wait until the broker has them all. Raises what went wrong with any.
+
+        A transaction that fails is for its owner to do again; without one, what may pass is sent again until it is there.
+        """
         if not messages:
             return
-        producer = await self.start()
-        if self._transactional_id is None:
-            await self._send(producer, messages)
+        if self._transactional_id is not None:
+            await self._to_its_end(self._transact(messages))
             return
+        async for attempt in stamina.retry_context(on=may_pass, attempts=None, timeout=None, wait_max=5.0):
+            with attempt:
+                try:
+                    await self._to_its_end(self._send(await self.start(), messages))
+                except KafkaError:
+                    await self.close()
+                    raise
+
+    async def _transact(self, messages: Outbox) -> None:
+        producer = await self.start()
         await producer.begin_transaction()
         await self._send(producer, messages)
         await producer.commit_transaction()
+
+    async def _to_its_end(self, sending: Coroutine[Any, Any, None]) -> None:
+        """Wait for it, or for this sender to be closed: what a producer has under way then never comes to an end."""
+        task = asyncio.ensure_future(sending)
+        self._under_way.add(task)
+        try:
+            await asyncio.wait_for(task, GIVEN_UP)
+        except asyncio.CancelledError:
+            if task in self._under_way:  # it is not the sender that was closed: we are to stop
+                raise
+            raise ProducerClosed from None
+        except TimeoutError:
+            raise KafkaTimeoutError from None
+        finally:
+            self._under_way.discard(task)
 
     async def _send(self, producer: AIOKafkaProducer, messages: Outbox) -> None:
         packed: dict[tuple[str, int], list[Message]] = {}
@@ -94,11 +150,21 @@ class Sender:
         await asyncio.gather(*(_pack(producer, *where, waiting) for where, waiting in packed.items()))
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. What is under way raises ProducerClosed."""
         producer, self._producer = self._producer, None
+        while self._under_way:
+            self._under_way.pop().cancel()
         if producer is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(producer.stop(), FAREWELL)
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether what failed may be done again: another worker had the partition meanwhile, or the broker was away."""
+    passing = isinstance(error, PASSING) or (isinstance(error, KafkaError) and error.retriable)
+    if passing:
+        log.info("Kafka did not take a batch; trying again", error=repr(error))
+    return passing
 
 
 async def _pack(producer: AIOKafkaProducer, topic: str, partition: int, messages: list[Message]) -> None:

@@ -21,45 +21,19 @@ from typing import Any, Generic, TypeVar
 
 import faust
 import stamina
-import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import (
-    InvalidProducerEpoch,
-    InvalidProducerIdMapping,
-    InvalidTxnState,
-    KafkaError,
-    KafkaTimeoutError,
-    OutOfOrderSequenceNumber,
-    ProducerClosed,
-    ProducerFenced,
-    UnknownProducerId,
-)
 from aiokafka.structs import ConsumerRecord
 
-from agents.outbox import Message, Outbox, Sender
+from agents.outbox import Message, Outbox, Sender, may_pass
 from pipeline.config import Settings
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Detection, Record, decode
 from pipeline.stages import clustering, counting
 from pipeline.topics import LARGEST_MESSAGE, changelog
 
-log = structlog.get_logger()
-
 R = TypeVar("R", bound=Record)
 E = TypeVar("E")
 T = TypeVar("T")
-
-OVERTAKEN = (
-    ProducerFenced,
-    ProducerClosed,
-    InvalidProducerEpoch,
-    InvalidProducerIdMapping,
-    InvalidTxnState,
-    OutOfOrderSequenceNumber,
-    UnknownProducerId,
-    KafkaTimeoutError,
-)
-"""Why a transaction fails that may be done again: another worker had the partition meanwhile, or the broker was away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +71,8 @@ class StageTable(Generic[R, E]):
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
         self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
+        self.loading: set[int] = set()
+        """partitions whose state is being built"""
         app.on_partitions_assigned.connect(self._keep_what_stays, weak=False)
 
     async def transact(
@@ -112,7 +88,7 @@ class StageTable(Generic[R, E]):
         was given up. Raises what trying again cannot mend.
         """
         generation = self._app.consumer_generation_id
-        async for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
+        async for attempt in stamina.retry_context(on=may_pass, attempts=None, timeout=None, wait_max=5.0):
             with attempt:
                 if generation != self._app.consumer_generation_id and attempt.num > 1:
                     return None
@@ -140,8 +116,12 @@ class StageTable(Generic[R, E]):
         while number not in self._owned:
             generation = self._generation
             sender = Sender(self._kafka, f"{self._topic}-{number}")
-            await sender.start()
-            editions = await asyncio.to_thread(self._build, await self._read(number))
+            self.loading.add(number)
+            try:
+                await sender.start()
+                editions = await asyncio.to_thread(self._build, await self._read(number))
+            finally:
+                self.loading.discard(number)
             if generation == self._generation:
                 self._owned[number] = Partition(number, editions, sender, self._new_edition)
             else:
@@ -204,14 +184,6 @@ class StageTable(Generic[R, E]):
         for name, edition in editions.items():
             self._restore(edition, found.pop(name))
         return editions
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether a transaction that failed may be done again."""
-    passing = isinstance(error, OVERTAKEN) or (isinstance(error, KafkaError) and error.retriable)
-    if passing:
-        log.info("a transaction failed; doing it again from the committed rows", error=repr(error))
-    return passing
 
 
 def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignment, clustering.Edition]:

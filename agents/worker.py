@@ -6,11 +6,14 @@ import sys
 
 import faust
 import structlog
-from prometheus_client import start_http_server
+from aiokafka.errors import KafkaError
 
 from agents.app import create_app
 from pipeline.config import Settings, SettingsError, load
 from pipeline.replay import warm_up
+from pipeline.storage.engine import DatabaseError
+
+LATER = "Nothing is lost: start the worker again when it is mended."
 
 
 def main() -> None:
@@ -28,12 +31,38 @@ def run(settings: Settings) -> None:
     level = logging.getLevelName(settings.log_level)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     logging.getLogger("aiokafka").setLevel(max(level, logging.INFO))  # it would format a debug line for every message
-    if settings.metrics_port:
-        start_http_server(settings.metrics_port)
     gc.set_threshold(100_000, 50, 100)  # rows live for days: looking for garbage among them costs a fifth of the time
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
+    for name in ("faust.agents.agent", "faust.agents.actor", "mode.services", "mode.worker"):
+        logging.getLogger(name).addFilter(_says_more_than_last_words)
     worker = faust.Worker(create_app(settings), loglevel=settings.log_level, redirect_stdouts=False, quiet=True)
-    worker.execute_from_commandline()
+    try:
+        worker.execute_from_commandline()
+    except SystemExit:
+        if _known(worker.crash_reason):
+            sys.exit(f"newsburst worker: {last_words(worker.crash_reason)}")
+        raise
+
+
+def last_words(error: BaseException) -> str:
+    """Why the worker cannot go on, and what to do."""
+    if isinstance(error, KafkaError):
+        return (
+            f"Kafka refuses for good: {type(error).__name__}: {error}. `newsburst doctor` says what is missing; what a worker's "
+            f"user must be allowed is in docs/security.md. {LATER}"
+        )
+    return f"{error} {LATER}"
+
+
+def _says_more_than_last_words(record: logging.LogRecord) -> bool:
+    """Whether to log this: a failure that its last words explain needs no traceback, and no second one."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not _known(error) and "Reraising" not in record.getMessage()
+
+
+def _known(error: object) -> bool:
+    """Whether an error needs no traceback."""
+    return isinstance(error, DatabaseError | KafkaError)
 
 
 if __name__ == "__main__":

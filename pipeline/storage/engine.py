@@ -1,6 +1,6 @@
 """Connections to Postgres from the URI people write for `psql`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -22,7 +22,12 @@ def create_engine(uri: str) -> sa.Engine:
         ) from None
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
-    return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS})
+    return sa.create_engine(
+        url,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS},
+        hide_parameters=True,  # what people write to us has no place in logs
+    )
 
 
 @contextmanager
@@ -38,6 +43,23 @@ def explained(engine: sa.Engine) -> Iterator[None]:
         raise DatabaseError(
             f"Postgres at {engine.url.render_as_string()}: {_first_line(error)}. Has `newsburst migrate` been run?"
         ) from error
+
+
+def check(uri: str) -> Callable[[], str]:
+    """A function that says what is wrong with the database; nothing if it answers."""
+    engine = create_engine(uri)
+
+    def wrong() -> str:
+        try:
+            with explained(engine), engine.connect() as connection:
+                connection.execute(sa.text("SELECT 1"))
+        except DatabaseError as error:
+            return str(error)
+        finally:
+            engine.dispose()
+        return ""
+
+    return wrong
 
 
 def _first_line(error: sa.exc.DBAPIError) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from pipeline.records import Assignment, Cluster, EventUpdate, Record
 from pipeline.similarity import simhash
 from pipeline.storage import schema
-from pipeline.storage.engine import create_engine
+from pipeline.storage.engine import create_engine, explained
 
 log = structlog.get_logger()
 
@@ -38,16 +38,17 @@ class Writer:
     def write(self, records: Sequence[Record]) -> None:
         """Write assignments, clusters and event updates in one transaction.
 
-        Waits and tries again while the database is away or another writer is in the way. Raises sqlalchemy.exc.DBAPIError
-        for what trying again cannot mend.
+        Waits and tries again while the database is away or another writer is in the way. Raises one of REFUSALS for data that
+        Postgres does not take, and DatabaseError for what else trying again cannot mend.
         """
         if not records:
             return
         statements = list(_statements(records))
-        for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
-            with attempt, self.engine.begin() as connection:
-                for statement, parameters in statements:
-                    connection.execute(statement, parameters)
+        with explained(self.engine):
+            for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
+                with attempt, self.engine.begin() as connection:
+                    for statement, parameters in statements:
+                        connection.execute(statement, parameters)
 
     def write_acceptable(self, records: Sequence[Record]) -> list[tuple[int, str]]:
         """Write those that Postgres accepts, as `write` does; returns index and reason of each that it refuses for its data."""

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from aiokafka.errors import InvalidProducerEpoch, MessageSizeTooLargeError, ProducerFenced
+from aiokafka.errors import InvalidProducerEpoch, MessageSizeTooLargeError, ProducerClosed, ProducerFenced
 
 from agents.outbox import BATCH, Message, Sender
 from tests.integration.helpers import prepare, read
@@ -84,3 +84,47 @@ def test_the_last_to_start_shuts_out_the_others_and_undoes_what_they_began(setti
         (b"1", b"committed"),
         (b"3", b"committed"),
     ]
+
+
+def test_what_is_under_way_when_it_is_closed_comes_to_an_end(settings):
+    prepare(settings)
+
+    async def run():
+        sender = Sender(settings.kafka, f"{settings.topic_prefix}-events")
+        producer = await sender.start()
+        committing = asyncio.Event()
+
+        async def commit_for_ever():
+            committing.set()
+            await asyncio.Event().wait()
+
+        producer.commit_transaction = commit_for_ever
+        under_way = asyncio.create_task(sender.send([Message(settings.topic("events"), b"1", b"x", 0)]))
+        await committing.wait()
+        await sender.close()
+        with pytest.raises(ProducerClosed):
+            await under_way
+
+    asyncio.run(run())
+    assert read(settings, "events") == []
+
+
+def test_one_who_is_stopped_while_it_sends_stops(settings):
+    prepare(settings)
+
+    async def run():
+        sender = Sender(settings.kafka)
+        producer = await sender.start()
+
+        async def send_for_ever(*_, **__):
+            await asyncio.Event().wait()
+
+        producer.send_batch = send_for_ever
+        sending = asyncio.create_task(sender.send([Message(settings.topic("events"), b"1", b"x", 0)]))
+        await asyncio.sleep(0.1)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        await sender.close()
+
+    asyncio.run(run())
