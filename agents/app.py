@@ -16,6 +16,7 @@ from agents.health import serve, watch
 from agents.outbox import Sender
 from agents.tables import StageTable
 from pipeline.config import Settings
+from pipeline.connection import tls
 
 log = structlog.get_logger()
 
@@ -37,6 +38,7 @@ def create_app(settings: Settings) -> App:
         settings.topic_prefix,
         version=1,
         broker=[f"kafka://{server.strip()}" for server in settings.kafka.split(",")],
+        broker_credentials=_credentials(settings),
         store="memory://",
         web_enabled=False,
         autodiscover=False,
@@ -55,7 +57,7 @@ def create_app(settings: Settings) -> App:
     )
     correct_faust(app)
     hand_over_chunks()
-    sender = Sender(settings.kafka)
+    sender = Sender(settings)
     for stage in (normalise, fingerprint, store):
         stage.declare(app, settings, sender)
     tables: list[StageTable[Any, Any]] = [cluster.declare(app, settings), detect.declare(app, settings)]
@@ -64,6 +66,18 @@ def create_app(settings: Settings) -> App:
         serve(watch(app, settings, tables), settings.metrics_port)
     app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
     return app
+
+
+def _credentials(settings: Settings) -> Any:
+    """How Faust's own consumer logs in."""
+    if settings.kafka_security.startswith("SASL"):
+        return faust.SASLCredentials(
+            username=settings.kafka_user,
+            password=settings.secret(),
+            mechanism=settings.kafka_mechanism,
+            ssl_context=tls(settings) if settings.kafka_security == "SASL_SSL" else None,
+        )
+    return faust.SSLCredentials(context=tls(settings)) if settings.kafka_security == "SSL" else None
 
 
 async def _say_what_is_assigned(app: faust.App, assigned: set[TP], **_: Any) -> None:

@@ -21,6 +21,8 @@ from aiokafka.errors import (
 )
 from aiokafka.partitioner import DefaultPartitioner
 
+from pipeline.config import Settings
+from pipeline.connection import connection
 from pipeline.topics import LARGEST_MESSAGE
 
 log = structlog.get_logger()
@@ -70,8 +72,8 @@ class Sender:
     Faust has a producer of its own; it takes messages one by one, and is idempotent in its exactly-once mode only.
     """
 
-    def __init__(self, kafka: str, transactional_id: str | None = None) -> None:
-        self._kafka = kafka
+    def __init__(self, settings: Settings, transactional_id: str | None = None) -> None:
+        self._settings = settings
         self._transactional_id = transactional_id
         self._producer: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
@@ -83,7 +85,7 @@ class Sender:
         async with self._starting:
             if self._producer is None:
                 producer = AIOKafkaProducer(
-                    bootstrap_servers=self._kafka,
+                    **connection(self._settings),
                     acks="all",
                     enable_idempotence=True,
                     transactional_id=self._transactional_id,

@@ -26,6 +26,7 @@ from aiokafka.structs import ConsumerRecord
 
 from agents.outbox import Message, Outbox, Sender, may_pass
 from pipeline.config import Settings
+from pipeline.connection import connection
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Detection, Record, decode
 from pipeline.stages import clustering, counting
@@ -66,7 +67,7 @@ class StageTable(Generic[R, E]):
         new_edition: Callable[[str], E],
         restore: Callable[[E, list[R]], None],
     ) -> None:
-        self._app, self._kafka = app, settings.kafka
+        self._app, self._settings = app, settings
         self._topic, self._source = changelog(settings, name), settings.topic(source)
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
         self._owned: dict[int, Partition[E]] = {}
@@ -115,7 +116,7 @@ class StageTable(Generic[R, E]):
         """The partition: as it is held, or else from its changelog; again, if it changes hands meanwhile."""
         while number not in self._owned:
             generation = self._generation
-            sender = Sender(self._kafka, f"{self._topic}-{number}")
+            sender = Sender(self._settings, f"{self._topic}-{number}")
             self.loading.add(number)
             try:
                 await sender.start()
@@ -144,7 +145,7 @@ class StageTable(Generic[R, E]):
     async def _read(self, partition: int) -> list[bytes]:
         """The rows of a partition's changelog."""
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._kafka,
+            **connection(self._settings),
             enable_auto_commit=False,
             isolation_level="read_committed",
             max_partition_fetch_bytes=int(LARGEST_MESSAGE),

@@ -63,7 +63,7 @@ async def main() -> None:
     """All five loops in one process."""
     settings = load()
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
-    sender, writer = Sender(settings.kafka), Writer(settings.postgres)
+    sender, writer = Sender(settings), Writer(settings.postgres)
     clusterings: dict[str, clustering.Edition] = {}
     detections: dict[str, counting.Edition] = {}
     rows: dict[bytes, bytes] = {}

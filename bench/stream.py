@@ -14,6 +14,7 @@ from bench.news import RECEIVED, many, week
 from bench.services import WORKER, fresh, offsets, process, produce, services, stored, wait_until
 from pipeline.broker import StoryProducer
 from pipeline.config import Settings
+from pipeline.connection import connection
 from pipeline.records import Detection, EventUpdate, Story, decode, encode
 from pipeline.replay import fingerprints, replay
 from pipeline.topics import changelog
@@ -89,7 +90,7 @@ async def _latency(settings: Settings, stories: list[Story], seconds: int) -> li
     """Milliseconds from the broker taking in a story to the update that it caused coming to a consumer of `events`."""
     delays: list[float] = []
     measured = {story.id for story in stories[2_000 : 2_000 + RATE * seconds]}
-    consumer = AIOKafkaConsumer(settings.topic("events"), bootstrap_servers=settings.kafka, auto_offset_reset="latest")
+    consumer = AIOKafkaConsumer(settings.topic("events"), **connection(settings), auto_offset_reset="latest")
     await consumer.start()
     await consumer.seek_to_end()
 
@@ -121,7 +122,7 @@ async def _latency(settings: Settings, stories: list[Story], seconds: int) -> li
 
 async def _fill(settings: Settings, count: int) -> None:
     """Put the rows of so many stories on the changelogs, as a worker would have left them, from positions below 0."""
-    sender = Sender(settings.kafka)
+    sender = Sender(settings)
     messages: list[Message] = []
     tables = changelog(settings, "clustering"), changelog(settings, "detection")
     for step in replay(fingerprints(many(count), RECEIVED)):
@@ -139,7 +140,7 @@ async def _fill(settings: Settings, count: int) -> None:
 async def _read_changelogs(settings: Settings) -> float:
     """Seconds that bare aiokafka takes to read all rows."""
     start = time.perf_counter()
-    consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(**connection(settings), enable_auto_commit=False)
     await consumer.start()
     partitions = [TopicPartition(changelog(settings, table), PARTITION) for table in ("clustering", "detection")]
     consumer.assign(partitions)

@@ -9,6 +9,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError, for_code
 
 from pipeline.config import Settings
+from pipeline.connection import connection
 from pipeline.records import Story, encode
 from pipeline.topics import STREAMS, all_topics, group
 
@@ -20,7 +21,7 @@ class BrokerError(RuntimeError):
 @asynccontextmanager
 async def admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     """An administrator's connection. Raises BrokerError."""
-    client = AIOKafkaAdminClient(bootstrap_servers=settings.kafka, request_timeout_ms=20_000)
+    client = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=20_000)
     try:
         try:
             await client.start()
@@ -89,7 +90,7 @@ class StoryProducer:
         self._settings = settings
         self._topic = settings.topic("stories")
         self._producer = AIOKafkaProducer(
-            bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, linger_ms=5, max_batch_size=131_072
+            **connection(settings), acks="all", enable_idempotence=True, linger_ms=5, max_batch_size=131_072
         )
 
     async def __aenter__(self) -> Self:
@@ -128,9 +129,9 @@ class Gauge:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.kafka, enable_auto_commit=False, isolation_level="read_committed"
+            **connection(settings), enable_auto_commit=False, isolation_level="read_committed"
         )
-        self._admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka)
+        self._admin = AIOKafkaAdminClient(**connection(settings))
 
     async def __aenter__(self) -> Self:
         try:

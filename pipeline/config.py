@@ -3,9 +3,9 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.similarity.universal import ROWS
@@ -27,7 +27,21 @@ class Settings(BaseSettings):
     kafka: Annotated[str, Field(description="Kafka bootstrap servers, host:port, separated by commas.")] = (
         "127.0.0.1:9092"
     )
-    postgres: Annotated[str, Field(description="Postgres URI.")] = "postgresql://127.0.0.1:5432/newsburst"
+    kafka_security: Annotated[
+        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], Field(description="How to talk to Kafka.")
+    ] = "PLAINTEXT"
+    kafka_mechanism: Annotated[
+        Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"], Field(description="How to log in, with SASL_...")
+    ] = "SCRAM-SHA-512"
+    kafka_user: Annotated[str | None, Field(description="Who logs in.")] = None
+    kafka_password: Annotated[SecretStr | None, Field(description="The password; or rather:")] = None
+    kafka_password_file: Annotated[Path | None, Field(description="File that holds the password.")] = None
+    kafka_ca: Annotated[
+        Path | None, Field(description="PEM file of whom to trust, with ..SSL; if missing, the system's.")
+    ] = None
+    kafka_certificate: Annotated[Path | None, Field(description="PEM file of our own certificate, with ..SSL.")] = None
+    kafka_key: Annotated[Path | None, Field(description="PEM file of its key.")] = None
+    postgres: Annotated[str, Field(description="Postgres URI.", repr=False)] = "postgresql://127.0.0.1:5432/newsburst"
     data: Annotated[Path, Field(description="Folder of the embedded services.")] = Path(".newsburst")
     topic_prefix: Annotated[
         str,
@@ -49,10 +63,21 @@ class Settings(BaseSettings):
     look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0)] = 96.0
     bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
     rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 2
-    metrics_port: Annotated[int, Field(description="Port of the worker's Prometheus metrics; 0: none.", ge=0)] = 0
+    metrics_port: Annotated[
+        int, Field(description="Port of the worker's health and Prometheus metrics; 0: none.", ge=0)
+    ] = 0
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
 
-    @field_validator("weights", mode="before")
+    @field_validator(
+        "weights",
+        "kafka_user",
+        "kafka_password",
+        "kafka_password_file",
+        "kafka_ca",
+        "kafka_certificate",
+        "kafka_key",
+        mode="before",
+    )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return value or None
@@ -63,12 +88,32 @@ class Settings(BaseSettings):
             raise ValueError(f"NEWSBURST_BANDS={self.bands} times NEWSBURST_ROWS={self.rows} is more than {ROWS}")
         return self
 
+    @model_validator(mode="after")
+    def _can_log_in(self) -> Self:
+        if self.kafka_security.startswith("SASL") and not (
+            self.kafka_user and (self.kafka_password or self.kafka_password_file)
+        ):
+            raise ValueError(
+                f"NEWSBURST_KAFKA_SECURITY={self.kafka_security} needs NEWSBURST_KAFKA_USER and NEWSBURST_KAFKA_PASSWORD_FILE "
+                "(or NEWSBURST_KAFKA_PASSWORD)"
+            )
+        return self
+
     @field_validator("log_level")
     @classmethod
     def _known_level(cls, value: str) -> str:
         if value.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
             raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
         return value.upper()
+
+    def secret(self) -> str | None:
+        """The password for Kafka. Raises SettingsError."""
+        if self.kafka_password_file is None:
+            return self.kafka_password.get_secret_value() if self.kafka_password else None
+        try:
+            return self.kafka_password_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"NEWSBURST_KAFKA_PASSWORD_FILE={str(self.kafka_password_file)!r}: {error}") from None
 
     def topic(self, name: str) -> str:
         """The full name of a topic."""
@@ -103,7 +148,10 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """These settings as environment variables, for a process of ours."""
         values = self.model_dump(exclude_none=True)
-        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()}
+        return {
+            f"NEWSBURST_{name.upper()}": value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+            for name, value in values.items()
+        }
 
 
 def load() -> Settings:
@@ -115,7 +163,8 @@ def load() -> Settings:
         if not wrong["loc"]:
             raise SettingsError(f"{wrong['msg'].removeprefix('Value error, ')}.") from None
         name = str(wrong["loc"][0]).upper()
-        raise SettingsError(f"NEWSBURST_{name}={wrong['input']!r}: {wrong['msg']}.") from None
+        given = "..." if "PASSWORD" in name or name == "POSTGRES" else repr(wrong["input"])
+        raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg']}.") from None
     missing = {"kafka", "postgres"} - settings.model_fields_set
     running = running_services(settings.data)
     return settings.model_copy(update={name: running[name] for name in missing if name in running})

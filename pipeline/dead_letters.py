@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.structs import ConsumerRecord
 
 from pipeline.config import Settings
+from pipeline.connection import connection
 from pipeline.listen import listen
 from pipeline.records import DeadLetter
 from pipeline.times import from_millis
@@ -72,7 +73,7 @@ def _letter(settings: Settings, record: ConsumerRecord, done: set[str]) -> Lette
 async def requeue(settings: Settings, chosen: Iterable[Letter]) -> int:
     """Send these messages to the topics and partitions that they were read from, each with its note; returns how many."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=settings.kafka,
+        **connection(settings),
         transactional_id=f"{group(settings)}-requeue",
         max_request_size=int(LARGEST_MESSAGE),
     )

@@ -7,6 +7,7 @@ from aiokafka.structs import ConsumerRecord
 
 from pipeline.broker import BrokerError, admin, partitions
 from pipeline.config import Settings
+from pipeline.connection import connection
 
 
 async def listen(settings: Settings, topics: Sequence[str], *, follow: bool = False) -> AsyncIterator[ConsumerRecord]:
@@ -21,7 +22,7 @@ async def listen(settings: Settings, topics: Sequence[str], *, follow: bool = Fa
         if not any(partition.topic == name for partition in found):
             raise BrokerError(f"Kafka at {settings.kafka} has no topic {name}: run `newsburst topics create`.")
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka,
+        **connection(settings),
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from pipeline.config import SettingsError, load
+from pipeline.connection import tls
 from pipeline.times import HOUR
 
 
@@ -61,3 +62,33 @@ def test_settings_survive_the_way_to_another_process(monkeypatch):
     for name, value in settings.environment().items():
         monkeypatch.setenv(name, value)
     assert load() == settings
+
+
+def test_a_login_needs_a_name_and_a_password(monkeypatch):
+    monkeypatch.setenv("NEWSBURST_KAFKA_SECURITY", "SASL_SSL")
+    monkeypatch.setenv("NEWSBURST_KAFKA_USER", "worker")
+    with pytest.raises(SettingsError, match="NEWSBURST_KAFKA_PASSWORD_FILE"):
+        load()
+
+
+def test_a_password_is_read_from_its_file_and_shown_nowhere(monkeypatch, tmp_path):
+    (tmp_path / "secret").write_text("open sesame\n")
+    monkeypatch.setenv("NEWSBURST_POSTGRES", "postgresql://me:open-sesame@db/news")
+    monkeypatch.setenv("NEWSBURST_KAFKA_PASSWORD_FILE", str(tmp_path / "secret"))
+    settings = load()
+    assert settings.secret() == "open sesame"
+    assert "sesame" not in repr(settings)
+    monkeypatch.delenv("NEWSBURST_KAFKA_PASSWORD_FILE")
+    monkeypatch.setenv("NEWSBURST_KAFKA_PASSWORD", "open sesame")
+    assert load().secret() == "open sesame"
+    assert "sesame" not in repr(load())
+    assert load().environment()["NEWSBURST_KAFKA_PASSWORD"] == "open sesame"
+
+
+def test_a_file_that_is_missing_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("NEWSBURST_KAFKA_PASSWORD_FILE", str(tmp_path / "none"))
+    with pytest.raises(SettingsError, match="NEWSBURST_KAFKA_PASSWORD_FILE=.*none"):
+        load().secret()
+    monkeypatch.setenv("NEWSBURST_KAFKA_CA", str(tmp_path / "ca.pem"))
+    with pytest.raises(SettingsError, match=r"NEWSBURST_KAFKA_CA=.*ca\.pem'.*no such file"):
+        tls(load())

@@ -28,7 +28,8 @@ def migrate(uri: str) -> str:
     try:
         with explained(engine), engine.connect() as connection:
             connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
-            connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+            if not sa.inspect(connection).has_schema(SCHEMA):  # who may use the schema need not be allowed to make one
+                connection.execute(sa.schema.CreateSchema(SCHEMA))
             connection.commit()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")

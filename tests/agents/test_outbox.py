@@ -13,7 +13,7 @@ def send(settings, *batches, transactional_id=None):
     """Send these batches, at once unless they are transactions."""
 
     async def run():
-        sender = Sender(settings.kafka, transactional_id)
+        sender = Sender(settings, transactional_id)
         try:
             if transactional_id is None:
                 await asyncio.gather(*(sender.send(messages) for messages in batches))
@@ -67,7 +67,7 @@ def test_the_last_to_start_shuts_out_the_others_and_undoes_what_they_began(setti
     topic, name = settings.topic("events"), f"{settings.topic_prefix}-events"
 
     async def run():
-        frozen, owner = Sender(settings.kafka, name), Sender(settings.kafka, name)
+        frozen, owner = Sender(settings, name), Sender(settings, name)
         await frozen.send([Message(topic, b"1", b"committed", 0)])
         producer = await frozen.start()
         await producer.begin_transaction()
@@ -90,7 +90,7 @@ def test_what_is_under_way_when_it_is_closed_comes_to_an_end(settings):
     prepare(settings)
 
     async def run():
-        sender = Sender(settings.kafka, f"{settings.topic_prefix}-events")
+        sender = Sender(settings, f"{settings.topic_prefix}-events")
         producer = await sender.start()
         committing = asyncio.Event()
 
@@ -113,7 +113,7 @@ def test_one_who_is_stopped_while_it_sends_stops(settings):
     prepare(settings)
 
     async def run():
-        sender = Sender(settings.kafka)
+        sender = Sender(settings)
         producer = await sender.start()
 
         async def send_for_ever(*_, **__):

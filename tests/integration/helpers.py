@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from pipeline.broker import Gauge, admin, create_topics, partitions
+from pipeline.connection import connection
 from pipeline.storage.migrate import migrate
 
 
@@ -45,9 +46,7 @@ def start(settings, log):
 
 
 async def _send(settings, topic, messages):
-    producer = AIOKafkaProducer(
-        bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, max_request_size=2**21
-    )
+    producer = AIOKafkaProducer(**connection(settings), acks="all", enable_idempotence=True, max_request_size=2**21)
     await producer.start()
     for key, value in messages:
         await producer.send(settings.topic(topic), value, key=key)
@@ -79,9 +78,7 @@ def wait_until_settled(settings, process, seconds=200):
 async def _read(settings, name):
     async with admin(settings) as client:
         found = await partitions(client, [name])
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.kafka, enable_auto_commit=False, isolation_level="read_committed"
-    )
+    consumer = AIOKafkaConsumer(**connection(settings), enable_auto_commit=False, isolation_level="read_committed")
     await consumer.start()
     try:
         consumer.assign(found)

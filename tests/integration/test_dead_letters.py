@@ -150,7 +150,7 @@ def test_what_is_sent_again_comes_to_its_topic_as_it_was(settings):
     )
 
     async def bury():
-        sender = Sender(settings.kafka)
+        sender = Sender(settings)
         await sender.send([letter("normalise", message, ValueError("because"))])
         await sender.close()
 

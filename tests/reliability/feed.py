@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from aiokafka import AIOKafkaProducer
 
+from pipeline.connection import connection
 from pipeline.records import Story, decode, encode
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
@@ -61,7 +62,7 @@ def _stories():
 async def feed(settings, feed_messages, seconds):
     """Send all messages within so many seconds; returns the ids of the stories that the broker has."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=settings.kafka, acks="all", enable_idempotence=True, linger_ms=20, request_timeout_ms=300_000
+        **connection(settings), acks="all", enable_idempotence=True, linger_ms=20, request_timeout_ms=300_000
     )
     await producer.start()
     start, sent = time.monotonic(), set()
