@@ -31,6 +31,9 @@ from pipeline.languages.background import background
 from pipeline.records import Assignment, Detection, Record, decode
 from pipeline.stages import clustering, counting
 from pipeline.topics import LARGEST_MESSAGE, changelog
+from pipeline.upgrade import HEADER, VERSION, upgraded
+
+WRITTEN_BY = ((HEADER, str(VERSION).encode()),)
 
 R = TypeVar("R", bound=Record)
 E = TypeVar("E")
@@ -68,6 +71,7 @@ class StageTable(Generic[R, E]):
         restore: Callable[[E, list[R]], None],
     ) -> None:
         self._app, self._settings = app, settings
+        self._name = name
         self._topic, self._source = changelog(settings, name), settings.topic(source)
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
         self._owned: dict[int, Partition[E]] = {}
@@ -106,7 +110,7 @@ class StageTable(Generic[R, E]):
 
     def row(self, number: int, story_id: str, row: bytes | None) -> Message:
         """The message that writes an encoded row, or deletes it."""
-        return Message(self._topic, story_id.encode(), row, number)
+        return Message(self._topic, story_id.encode(), row, number, WRITTEN_BY)
 
     async def close(self) -> None:
         """Give all partitions up."""
@@ -162,7 +166,8 @@ class StageTable(Generic[R, E]):
                     if record.value is None:
                         rows.pop(record.key, None)
                     else:
-                        rows[record.key] = record.value
+                        version = next((int(value) for name, value in record.headers if name == HEADER), 1)
+                        rows[record.key] = upgraded(self._name, record.value, version)
             return list(rows.values())
         finally:
             await consumer.stop()

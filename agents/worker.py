@@ -12,6 +12,7 @@ from agents.app import create_app
 from pipeline.config import Settings, SettingsError, load
 from pipeline.replay import warm_up
 from pipeline.storage.engine import DatabaseError
+from pipeline.upgrade import NewerRow
 
 LATER = "Nothing is lost: start the worker again when it is mended."
 
@@ -62,7 +63,7 @@ def _says_more_than_last_words(record: logging.LogRecord) -> bool:
 
 def _known(error: object) -> bool:
     """Whether an error needs no traceback."""
-    return isinstance(error, DatabaseError | KafkaError)
+    return isinstance(error, DatabaseError | NewerRow | KafkaError)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import click
 
 from pipeline import __version__
 from pipeline.broker import BrokerError
-from pipeline.cli import demo, dlq, evaluate, events, fit, produce, replay, report, setup, tune, up, worker
+from pipeline.cli import demo, dlq, evaluate, events, fit, produce, replay, report, retain, setup, tune, up, worker
 from pipeline.config import SettingsError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
@@ -68,6 +68,7 @@ for command in (
     dlq.dlq,
     setup.topics,
     setup.migrate,
+    retain.retain,
     setup.doctor,
 ):
     main.add_command(command)

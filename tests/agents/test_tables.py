@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pytest
 from aiokafka import TopicPartition
 
-from agents.outbox import Message
+from agents.outbox import Message, Sender
 from agents.tables import StageTable
+from pipeline import upgrade
 from pipeline.records import Assignment, encode
-from tests.integration.helpers import prepare, read
+from pipeline.topics import changelog
+from tests.integration.helpers import _read, prepare, read
 from tests.make import assignment
 
 
@@ -172,3 +174,54 @@ def test_an_error_leaves_nothing_half_done(settings):
 
     asyncio.run(run())
     assert told(settings) == ["a"]
+
+
+def rename(table, fields):
+    """What a version 2 could have been: `cluster` became `cluster_id`."""
+    assert table == "clustering"
+    return {"cluster_id" if name == "cluster" else name: value for name, value in fields.items()}
+
+
+async def put_row_of(settings, version, row):
+    sender = Sender(settings)
+    headers = [("version", str(version).encode())] if version else []
+    await sender.send([Message(changelog(settings, "clustering"), b"a", row, 0, headers)])
+    await sender.close()
+
+
+def test_a_worker_takes_over_the_rows_of_an_older_one(settings, monkeypatch):
+    prepare(settings)
+    monkeypatch.setattr(upgrade, "VERSION", 2)
+    monkeypatch.setitem(upgrade.STEPS, 1, rename)
+    old = encode(assignment(1, "ca", "a")).replace(b'"cluster_id"', b'"cluster"')
+
+    async def run():
+        await put_row_of(settings, None, old)
+        async with Worker(settings) as worker:
+            assert await worker.held(0) == {"a"}
+
+    asyncio.run(run())
+
+
+def test_a_worker_does_not_touch_the_rows_of_a_newer_one(settings):
+    prepare(settings)
+
+    async def run():
+        await put_row_of(settings, upgrade.VERSION + 1, b"{}")
+        async with Worker(settings) as worker:
+            with pytest.raises(upgrade.NewerRow, match="version 2; this worker knows versions up to 1"):
+                await worker.held(0)
+
+    asyncio.run(run())
+
+
+def test_rows_say_by_which_version_they_were_written(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker:
+            await worker.add(0, "a")
+
+    asyncio.run(run())
+    (row,) = [record for record in asyncio.run(_read(settings, changelog(settings, "clustering"))) if record.value]
+    assert row.headers == (("version", str(upgrade.VERSION).encode()),)

@@ -1,0 +1,37 @@
+"""`newsburst retain`: keep what is recent."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from pipeline.config import load
+from pipeline.storage.retain import retain as delete_before
+
+
+@click.command()
+@click.option("--days", type=click.IntRange(min=1), required=True, help="Stories crawled in the last DAYS are kept.")
+@click.option("--events", is_flag=True, help="Events that ended before go, too; without it all events are kept.")
+@click.option("--batch", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a transaction.")
+def retain(days: int, events: bool, batch: int) -> None:
+    """Delete old stories from Postgres, in small batches; workers may go on.
+
+    Run it as the owner of the schema, once a day. Stories go with their links, clusters when nothing refers to them; events
+    keep their evidence.
+
+    \b
+    Example: newsburst retain --days 365
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    if timedelta(days=days) <= timedelta(hours=settings.look_back_hours):
+        raise click.UsageError(
+            f"--days {days} is not more than NEWSBURST_LOOK_BACK_HOURS={settings.look_back_hours:g}: "
+            "workers would still refer to what goes."
+        )
+    gone: Counter[str] = Counter()
+    for table, number in delete_before(
+        settings.postgres, datetime.now(UTC) - timedelta(days=days), events=events, batch=batch
+    ):
+        gone[table] += number
+    click.echo(", ".join(f"{number} {table}" for table, number in gone.items()) or "nothing", nl=False)
+    click.echo(f" deleted: all that was from more than {days} days ago.")
