@@ -50,12 +50,15 @@ class System:
 
     folder: Path
     partitions: int = 4
+    kafka: object = None
+    """what to start in place of one embedded broker"""
+    replication: int = 1
     workers: list[Worker] = field(default_factory=list)
     gave_up: int = 0
     """workers that ended by themselves; a supervisor starts others"""
 
     def __enter__(self):
-        self.kafka = EmbeddedKafka(self.folder / "kafka", free_ports(1)[0])
+        self.kafka = self.kafka or EmbeddedKafka(self.folder / "kafka", free_ports(1)[0])
         self.postgres = EmbeddedPostgres(self.folder / "postgres", free_ports(1)[0])
         try:
             self.kafka.start()
@@ -65,6 +68,7 @@ class System:
                 postgres=self.postgres.uri,
                 topic_prefix="soak",
                 partitions=self.partitions,
+                replication=self.replication,
                 data=self.folder / "data",
                 log_level="INFO",
             )

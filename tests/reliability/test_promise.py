@@ -1,12 +1,19 @@
 """The promise under short schedules of harm; `scripts/soak` has long ones. Each prints its figures."""
 
+import asyncio
 import json
+import threading
+import time
 from dataclasses import asdict
 
 import pytest
 
-from tests.reliability.soak import soak
-from tests.reliability.system import System
+from tests.integration.helpers import wait_until_settled
+from tests.reliability.brokers import Brokers
+from tests.reliability.feed import feed, messages
+from tests.reliability.promise import judge
+from tests.reliability.soak import _other_database, soak
+from tests.reliability.system import System, last_lines
 
 SCHEDULES = {
     "workers killed, ended, and others in their place": {"kill": 4, "end": 1, "join": 1, "leave": 1},
@@ -25,3 +32,24 @@ def test_what_comes_out_equals_the_replay_when(name, tmp_path, capsys):
     assert verdict.kept, verdict
     assert verdict.stories > 2_500
     assert figures["slow or failed ends"] == 0
+
+
+@pytest.mark.timeout(600)
+def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_good(tmp_path):
+    brokers = Brokers(tmp_path / "kafka")
+    with System(tmp_path, kafka=brokers, replication=3) as system:
+        stories = messages(3_000, 3)
+        feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, 30))))
+        sent = set()
+        system.keep(2)
+        feeding.start()
+        time.sleep(15)
+        brokers.lose(1)
+        feeding.join()
+        assert all(worker.running for worker in system.workers), [last_lines(worker.log) for worker in system.workers]
+        wait_until_settled(system.settings, system.workers[0].process)
+        for worker in [*system.workers]:
+            assert system.end_worker(worker)[0] == 0
+        verdict = judge(system.settings, _other_database(system.settings), sent)
+    assert verdict.kept, verdict
+    assert verdict.stories > 1_800
