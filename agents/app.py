@@ -51,8 +51,8 @@ def create_app(settings: Settings) -> App:
         stream_buffer_maxsize=WAITING,
         agent_supervisor=CrashingSupervisor,  # Faust would restart a failing agent for ever, in silence
         broker_commit_interval=1.0,
-        broker_session_timeout=10.0,  # how long the partitions of a killed worker wait for another
-        broker_heartbeat_interval=3.0,
+        broker_session_timeout=6.0,  # how long the partitions of a killed worker wait for another
+        broker_heartbeat_interval=1.5,
         consumer_auto_offset_reset="earliest",
     )
     correct_faust(app)
@@ -60,7 +60,8 @@ def create_app(settings: Settings) -> App:
     sender = Sender(settings)
     for stage in (normalise, fingerprint, store):
         stage.declare(app, settings, sender)
-    tables: list[StageTable[Any, Any]] = [cluster.declare(app, settings), detect.declare(app, settings)]
+    clustering = cluster.declare(app, settings)
+    tables: list[StageTable[Any, Any]] = [clustering, detect.declare(app, settings, clustering)]
     app.closing = [sender.close, *(table.close for table in tables)]
     if settings.metrics_port:
         serve(watch(app, settings, tables), settings.metrics_port)

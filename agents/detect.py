@@ -14,16 +14,19 @@ from agents.outbox import Message, Outbox
 from agents.tables import Partition, StageTable, detection_table
 from pipeline.config import Settings
 from pipeline.records import Assignment, Detection, InvalidRecord, decode, encode
+from pipeline.stages import clustering
 from pipeline.stages.counting import Edition
 from pipeline.stages.detect import detect
 
 STAGE = "detect"
 
 
-def declare(app: faust.App, settings: Settings) -> StageTable[Detection, Edition]:
-    """Add the agent to the app; returns its table."""
+def declare(
+    app: faust.App, settings: Settings, after: StageTable[Assignment, clustering.Edition]
+) -> StageTable[Detection, Edition]:
+    """Add the agent to the app, behind the stage that has the table `after`; returns its own."""
     topic = settings.topic("events")
-    table = detection_table(app, settings)
+    table = detection_table(app, settings, after)
 
     def work(partition: Partition[Edition], records: list[ConsumerRecord], outbox: Outbox) -> Counter[str]:
         number, outcomes = partition.number, Counter[str]()

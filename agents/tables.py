@@ -35,6 +35,9 @@ from pipeline.upgrade import HEADER, VERSION, upgraded
 
 WRITTEN_BY = ((HEADER, str(VERSION).encode()),)
 
+HEAD_START = 0.2
+"""Seconds by which a table lets the one before it begin."""
+
 R = TypeVar("R", bound=Record)
 E = TypeVar("E")
 T = TypeVar("T")
@@ -69,15 +72,19 @@ class StageTable(Generic[R, E]):
         edition_of: Callable[[R], str],
         new_edition: Callable[[str], E],
         restore: Callable[[E, list[R]], None],
+        after: "StageTable[Any, Any] | None" = None,
     ) -> None:
         self._app, self._settings = app, settings
         self._name = name
         self._topic, self._source = changelog(settings, name), settings.topic(source)
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
+        self._after = after
         self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
         self.loading: set[int] = set()
         """partitions whose state is being built"""
+        self._idle = asyncio.Event()
+        self._idle.set()
         app.on_partitions_assigned.connect(self._keep_what_stays, weak=False)
 
     async def transact(
@@ -118,20 +125,33 @@ class StageTable(Generic[R, E]):
 
     async def _load(self, number: int) -> Partition[E]:
         """The partition: as it is held, or else from its changelog; again, if it changes hands meanwhile."""
+        if number not in self._owned and self._after is not None:
+            await self._after.lead()
         while number not in self._owned:
             generation = self._generation
             sender = Sender(self._settings, f"{self._topic}-{number}")
             self.loading.add(number)
+            self._idle.clear()
             try:
                 await sender.start()
                 editions = await asyncio.to_thread(self._build, await self._read(number))
+            except BaseException:
+                await sender.close()
+                raise
             finally:
                 self.loading.discard(number)
+                if not self.loading:
+                    self._idle.set()
             if generation == self._generation:
                 self._owned[number] = Partition(number, editions, sender, self._new_edition)
             else:
                 await sender.close()
         return self._owned[number]
+
+    async def lead(self) -> None:
+        """Let this table load first, if it does or is about to: one processor builds both."""
+        await asyncio.sleep(HEAD_START)
+        await self._idle.wait()
 
     async def _forget(self, partition: Partition[E]) -> None:
         if self._owned.get(partition.number) is partition:
@@ -207,8 +227,10 @@ def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignmen
     )
 
 
-def detection_table(app: faust.App, settings: Settings) -> StageTable[Detection, counting.Edition]:
-    """The table of the detect stage."""
+def detection_table(
+    app: faust.App, settings: Settings, after: StageTable[Any, Any]
+) -> StageTable[Detection, counting.Edition]:
+    """The table of the detect stage; `after` is that of the stage before."""
     rule, weights = settings.detect_rule(), settings.score_weights()
     return StageTable(
         app,
@@ -219,4 +241,5 @@ def detection_table(app: faust.App, settings: Settings) -> StageTable[Detection,
         lambda row: row.assignment.story.edition,
         lambda _: counting.Edition(rule, weights),
         counting.restore,
+        after,
     )

@@ -6,6 +6,7 @@ Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compar
 import math
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,13 @@ Ids = NDArray[np.int64]
 
 def token_ids(tokens: Iterable[str]) -> Ids:
     """The CRC-32 value of each token."""
-    return np.array([zlib.crc32(token.encode()) for token in tokens], np.int64)
+    return np.array([*map(_checksum, tokens)], np.int64)
+
+
+@lru_cache(maxsize=131_072)
+def _checksum(token: str) -> int:
+    """Words come again and again: to remember them costs less than to encode them."""
+    return zlib.crc32(token.encode())
 
 
 class Items:

@@ -26,6 +26,9 @@ from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights, log_odds, shipped
 from pipeline.times import to_micros
 
+AT_ONCE = 1_000
+"""Rows whose signatures are made at once."""
+
 
 @dataclass(slots=True)
 class Cluster:
@@ -109,14 +112,16 @@ def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
 
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
-    for row in sorted(rows, key=lambda row: row.position):
-        time = to_micros(row.story.crawled_at)
-        edition.lifetimes.advance(time)
-        words = headline(row)
-        signature = minhash.signature(words)
-        keys = story_keys(edition.rule, signature, row.simhash)
-        weights = np.fromiter(row.weights.values(), np.int64, len(row.weights))
-        apply(edition, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature), time)
+    in_order = sorted(rows, key=lambda row: row.position)
+    for start in range(0, len(in_order), AT_ONCE):
+        part = in_order[start : start + AT_ONCE]
+        headlines = [headline(row) for row in part]
+        for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
+            time = to_micros(row.story.crawled_at)
+            edition.lifetimes.advance(time)
+            keys = story_keys(edition.rule, signature, row.simhash)
+            weights = np.fromiter(row.weights.values(), np.int64, len(row.weights))
+            apply(edition, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature), time)
 
 
 def advance(edition: Edition, time: int) -> Dropped:

@@ -225,3 +225,18 @@ def test_rows_say_by_which_version_they_were_written(settings):
     asyncio.run(run())
     (row,) = [record for record in asyncio.run(_read(settings, changelog(settings, "clustering"))) if record.value]
     assert row.headers == (("version", str(upgrade.VERSION).encode()),)
+
+
+def test_a_table_lets_the_one_before_it_load_first(settings, monkeypatch):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as first, Worker(settings) as second:
+            order = []
+            for name, worker in (("first", first), ("second", second)):
+                monkeypatch.setattr(worker.table, "_build", lambda _, name=name: order.append(name) or {})
+            second.table._after = first.table
+            await asyncio.gather(second.table._load(0), first.table._load(1))
+            assert order == ["first", "second"]
+
+    asyncio.run(run())
