@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from aiokafka.errors import KafkaError
 
-from pipeline.broker import BrokerError, check_topics, create_topics
+from pipeline.broker import BrokerError, Gauge, check_topics, create_topics
 from pipeline.config import Settings, load
 from pipeline.schemas import write_schemas
 from pipeline.storage import migrate as migrations
@@ -87,6 +88,23 @@ def doctor() -> None:
         raise SystemExit(1)
 
 
+def _work(settings: Settings) -> Iterator[tuple[bool, str]]:
+    async def gauge() -> tuple[int, int]:
+        async with Gauge(settings) as reader:
+            return await reader.lag(), await reader.dead_letters()
+
+    try:
+        lag, dead = asyncio.run(gauge())
+    except KafkaError as error:
+        yield (
+            False,
+            f"How far the workers are cannot be seen: {error!r}. What this user must be allowed is in docs/security.md.",
+        )
+    else:
+        yield True, f"The workers have {lag:,} records to finish."
+        yield True, f"There are {dead:,} dead letters{': see `newsburst dlq list`' if dead else ''}."
+
+
 def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
     try:
         wrong = asyncio.run(check_topics(settings))
@@ -98,6 +116,7 @@ def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
             yield False, sentence
         if not wrong:
             yield True, f"The topics {settings.topic_prefix}.* are there."
+            yield from _work(settings)
     reader = Reader(settings.postgres)
     try:
         yield True, f"Postgres {reader.version()} answers."

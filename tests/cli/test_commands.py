@@ -183,6 +183,7 @@ def test_topics_and_schema_are_made_checked_and_found_by_the_doctor(settings):
     assert run("topics", "check", settings=settings).exit_code == 0
     assert "revision" in run("migrate", settings=settings).output
     well = run("doctor", settings=settings)
+    assert "ok   The workers have 0 records to finish.\nok   There are 0 dead letters.\n" in well.output
     assert (well.exit_code, "FAIL" in well.output) == (0, False), well.output
 
 

@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story, decode
-from pipeline.replay import replay
-from pipeline.storage.migrate import migrate
+from pipeline.records import Story, decode
 from pipeline.storage.read import Reader
-from pipeline.storage.write import Writer
-from tests.integration.helpers import prepare, read, send, start, wait_until_settled, worker
-from tests.storage.dump import dump
+from tests.integration.helpers import prepare, send, start, wait_until_settled, worker
+from tests.reliability.promise import judge, replayed
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 COUNT = 2_500
@@ -28,43 +25,11 @@ def lines():
         return [line.strip() for line in islice(stories, COUNT)]
 
 
-def replayed(settings):
-    """The pure replay of what is on the fingerprints topic, partition by partition."""
-    by_partition = {}
-    for record in read(settings, "fingerprints"):
-        by_partition.setdefault(record.partition, []).append((record.offset, decode(record.value, Fingerprint)))
-    return [
-        step
-        for _, log in sorted(by_partition.items())
-        for step in replay(sorted(log, key=lambda item: item[0]), settings.cluster_rule(), settings.detect_rule())
-    ]
-
-
 def assert_equal_to_replay(settings, other_database):
-    """Postgres, row for row; the topics, record for record of the last state."""
-    steps = replayed(settings)
-    migrate(other_database)
-    writer = Writer(other_database)
-    writer.write([record for step in steps for record in (step.assignment, *step.clusters, *step.updates)])
-    writer.close()
-    assert dump(settings.postgres) == dump(other_database)
-
-    assignments = [decode(record.value, Assignment) for record in read(settings, "assignments")]
-    assert by_edition(assignments) == by_edition(step.assignment for step in steps)
-    clusters = {record.key.decode(): decode(record.value, Cluster) for record in read(settings, "clusters")}
-    assert clusters == {state.id: state for step in steps for state in step.clusters}
-    updates = [decode(record.value, EventUpdate) for record in read(settings, "events")]
-    assert by_edition(updates) == by_edition(update for step in steps for update in step.updates)
-    return steps
-
-
-def by_edition(records):
-    """The records of each edition in their order; editions on different partitions have none."""
-    found = {}
-    for record in records:
-        edition = record.story.edition if isinstance(record, Assignment) else record.edition
-        found.setdefault(edition, []).append(record)
-    return found
+    """Postgres and the topics, row for row; returns the steps of the replay."""
+    verdict = judge(settings, other_database)
+    assert verdict.kept, verdict
+    return replayed(settings)
 
 
 def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, new_database, lines, tmp_path):

@@ -6,8 +6,11 @@ The log is the topic `fingerprints`; that all stories are on it is part of the p
 from collections import Counter
 from dataclasses import dataclass, field
 
+import sqlalchemy as sa
+
 from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, decode
 from pipeline.replay import replay
+from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.write import Writer
 from tests.integration.helpers import read
@@ -94,3 +97,13 @@ def _by_edition(records):
         edition = record.story.edition if isinstance(record, Assignment) else record.edition
         found.setdefault(edition, []).append(record)
     return found
+
+
+def other_database(settings):
+    """A database for the replay, beside the workers'."""
+    engine = create_engine(settings.postgres).execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text("DROP DATABASE IF EXISTS replayed"))
+        connection.execute(sa.text("CREATE DATABASE replayed"))
+    engine.dispose()
+    return sa.make_url(settings.postgres).set(database="replayed").render_as_string(hide_password=False)

@@ -18,12 +18,9 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from pipeline.broker import Gauge
-from pipeline.storage.engine import create_engine
 from tests.reliability.feed import feed, messages
-from tests.reliability.promise import judge
+from tests.reliability.promise import judge, other_database
 from tests.reliability.system import DRAIN, System
 
 MOST_WORKERS = 4
@@ -132,7 +129,7 @@ def soak(system, count, seconds, seed, harms):
     figures["slow or failed ends"] = harm.slow_ends
     for worker in [*system.workers]:
         system.end_worker(worker)
-    return figures, judge(system.settings, _other_database(system.settings), sent)
+    return figures, judge(system.settings, other_database(system.settings), sent)
 
 
 async def _settle(system, harm, patience=900):
@@ -143,16 +140,6 @@ async def _settle(system, harm, patience=900):
                 raise TimeoutError(f"{lag} records are left after {patience} s.")
             harm.tend()
             await asyncio.sleep(1)
-
-
-def _other_database(settings):
-    """A database for the replay, beside the workers'."""
-    engine = create_engine(settings.postgres).execution_options(isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sa.text("DROP DATABASE IF EXISTS replayed"))
-        connection.execute(sa.text("CREATE DATABASE replayed"))
-    engine.dispose()
-    return sa.make_url(settings.postgres).set(database="replayed").render_as_string(hide_password=False)
 
 
 def main():

@@ -11,8 +11,8 @@ import pytest
 from tests.integration.helpers import wait_until_settled
 from tests.reliability.brokers import Brokers
 from tests.reliability.feed import feed, messages
-from tests.reliability.promise import judge
-from tests.reliability.soak import _other_database, soak
+from tests.reliability.promise import judge, other_database
+from tests.reliability.soak import soak
 from tests.reliability.system import System, last_lines
 
 SCHEDULES = {
@@ -50,6 +50,6 @@ def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_
         wait_until_settled(system.settings, system.workers[0].process)
         for worker in [*system.workers]:
             assert system.end_worker(worker)[0] == 0
-        verdict = judge(system.settings, _other_database(system.settings), sent)
+        verdict = judge(system.settings, other_database(system.settings), sent)
     assert verdict.kept, verdict
     assert verdict.stories > 1_800

@@ -15,8 +15,7 @@ from pipeline.storage.migrate import migrate
 from pipeline.topics import group
 from tests.integration.helpers import wait_until_settled
 from tests.reliability.feed import feed, messages
-from tests.reliability.promise import judge
-from tests.reliability.soak import _other_database
+from tests.reliability.promise import judge, other_database
 from tests.reliability.system import System
 from tests.storage.dump import dump
 
@@ -63,6 +62,6 @@ def test_a_copy_of_the_brokers_folder_goes_on_and_postgres_is_built_again_from_i
         assert dump(system.settings.postgres) == before
 
         sent |= work(system, second)
-        verdict = judge(system.settings, _other_database(system.settings), sent)
+        verdict = judge(system.settings, other_database(system.settings), sent)
     assert verdict.kept, verdict
     assert verdict.stories > 900

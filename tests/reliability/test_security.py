@@ -112,12 +112,12 @@ def test_the_documented_rights_are_enough_and_no_more(broker, roles, tmp_path):
         user: settings_of(broker, user, roles[role], tmp_path)
         for user, role in zip(USERS, ["owner", "writer", "reader", "reader"], strict=True)
     }
-    for command in (["migrate"], ["topics", "create"], ["topics", "check"]):
+    for command in (["migrate"], ["topics", "create"], ["topics", "check"], ["doctor"]):
         assert run(users["admin"], *command).exit_code == 0, run(users["admin"], *command).output
     stories = load_stories(str(SAMPLE), datetime(2030, 1, 1, tzinfo=UTC), "en")[:STORIES]
     with worker(users["worker"], tmp_path / "worker.log") as process:
         asyncio.run(produce(users["crawler"], stories))
-        wait_until_settled(users["worker"], process)
+        wait_until_settled(users["admin"], process)
     assert asyncio.run(first(users["desk"], "clusters"))
     counted = run(users["desk"], "report", "breaking", "--json")
     assert counted.exit_code == 0, counted.output
