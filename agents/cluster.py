@@ -1,6 +1,7 @@
 """The cluster agent: `fingerprints` to `assignments` and `clusters`, on the table `clustering`."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import faust
@@ -27,7 +28,7 @@ def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Editio
     def say(state: Cluster, number: int) -> Message:
         return Message(clusters, state.id.encode(), encode(state), number)
 
-    def work(partition: Partition[Edition], records: list[ConsumerRecord], outbox: Outbox) -> Counter[str]:
+    def work(partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox) -> Counter[str]:
         number, outcomes = partition.number, Counter[str]()
         latest: dict[str, Cluster] = {}  # a cluster that grew in this batch is told of once
         for record in records:

@@ -1,6 +1,7 @@
 """The detect agent: `assignments` to `events`, on the table `detection`."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +29,7 @@ def declare(
     topic = settings.topic("events")
     table = detection_table(app, settings, after)
 
-    def work(partition: Partition[Edition], records: list[ConsumerRecord], outbox: Outbox) -> Counter[str]:
+    def work(partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox) -> Counter[str]:
         number, outcomes = partition.number, Counter[str]()
         for record in records:
             try:

@@ -15,15 +15,18 @@ and repeats records, and a write inside a batch that raises does not say when it
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import faust
 import stamina
+import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import ConsumerRecord
 
+from agents.dead_letters import letter
+from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender, may_pass
 from pipeline.config import Settings
 from pipeline.connection import connection
@@ -33,8 +36,12 @@ from pipeline.stages import clustering, counting
 from pipeline.topics import LARGEST_MESSAGE, changelog
 from pipeline.upgrade import HEADER, VERSION, upgraded
 
+log = structlog.get_logger()
+
 WRITTEN_BY = ((HEADER, str(VERSION).encode()),)
 
+FAULTS = 10
+"""Records of a batch that a stage may fail on."""
 HEAD_START = 0.2
 """Seconds by which a table lets the one before it begin."""
 
@@ -66,6 +73,7 @@ class StageTable(Generic[R, E]):
         self,
         app: faust.App,
         settings: Settings,
+        stage: str,
         name: str,
         source: str,
         kind: type[R],
@@ -75,7 +83,7 @@ class StageTable(Generic[R, E]):
         after: "StageTable[Any, Any] | None" = None,
     ) -> None:
         self._app, self._settings = app, settings
-        self._name = name
+        self._stage, self._name = stage, name
         self._topic, self._source = changelog(settings, name), settings.topic(source)
         self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
         self._after = after
@@ -91,27 +99,43 @@ class StageTable(Generic[R, E]):
         self,
         number: int,
         records: list[ConsumerRecord],
-        work: Callable[[Partition[E], list[ConsumerRecord], Outbox], T],
+        work: Callable[[Partition[E], Iterator[ConsumerRecord], Outbox], T],
     ) -> T | None:
         """Have `work` change the state of a partition by these records, and send what it has to say, all or nothing.
 
         Should that fail because the partition changed hands or the broker was away, it is done again from the rows that
         were committed, as long as nothing says that the partition is not ours any more. Returns what `work` does; None if it
         was given up. Raises what trying again cannot mend.
+
+        A record on which `work` fails, which is a fault of ours, goes to the dead letters, and the others are worked on without
+        it; more than FAULTS in a batch are raised: then it is not the records.
         """
+        faults: Outbox = []
         generation = self._app.consumer_generation_id
         async for attempt in stamina.retry_context(on=may_pass, attempts=None, timeout=None, wait_max=5.0):
             with attempt:
                 if generation != self._app.consumer_generation_id and attempt.num > 1:
                     return None
-                partition = await self._load(number)
-                outbox: Outbox = []
+                while True:
+                    partition = await self._load(number)
+                    outbox: Outbox = [*faults]
+                    read: list[ConsumerRecord] = []
+                    try:
+                        result = work(partition, _one_by_one(records, read), outbox)
+                        break
+                    except Exception as error:
+                        await self._forget(partition)
+                        if not read or len(faults) == FAULTS:
+                            raise
+                        log.exception("a stage failed on a record, which goes to the dead letters", stage=self._stage)
+                        faults.append(letter(self._stage, read[-1], error))
+                        records = [record for record in records if record is not read[-1]]
                 try:
-                    result = work(partition, records, outbox)
                     await partition.sender.send(outbox)
                 except BaseException:
                     await self._forget(partition)  # it holds what may not be on the changelog
                     raise
+                count(self._stage, {"dead": len(faults)})
                 return result
         return None
 
@@ -212,12 +236,20 @@ class StageTable(Generic[R, E]):
         return editions
 
 
+def _one_by_one(records: list[ConsumerRecord], read: list[ConsumerRecord]) -> Iterator[ConsumerRecord]:
+    """The records, each noted in `read` as it is handed out."""
+    for record in records:
+        read.append(record)
+        yield record
+
+
 def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignment, clustering.Edition]:
     """The table of the cluster stage."""
     rule, weights = settings.cluster_rule(), settings.score_weights()
     return StageTable(
         app,
         settings,
+        "cluster",
         "clustering",
         "fingerprints",
         Assignment,
@@ -235,6 +267,7 @@ def detection_table(
     return StageTable(
         app,
         settings,
+        "detect",
         "detection",
         "assignments",
         Detection,

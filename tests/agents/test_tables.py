@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from aiokafka import TopicPartition
 
+from agents import tables
 from agents.outbox import Message, Sender
 from agents.tables import StageTable
 from pipeline import upgrade
@@ -29,7 +30,7 @@ class Worker:
         self.settings = settings
         self.app = SimpleNamespace(on_partitions_assigned=Signal(), consumer_generation_id=0)
         self.table = StageTable(
-            self.app, settings, "clustering", "fingerprints", Assignment, lambda row: row.story.edition, lambda _: set(),
+            self.app, settings, "cluster", "clustering", "fingerprints", Assignment, lambda row: row.story.edition, lambda _: set(),
             lambda edition, rows: edition.update(row.story.id for row in rows),
         )  # fmt: skip
 
@@ -45,20 +46,24 @@ class Worker:
         others = {TopicPartition(self.settings.topic("stories"), partition) for partition in range(9)}
         await self.app.on_partitions_assigned.send(self.app, ours | others)
 
-    async def add(self, number, *story_ids, gone=(), fail=None):
+    async def add(self, number, *story_ids, gone=(), bad=()):
         """Take in those of these stories that are new; returns them."""
 
         def work(partition, records, outbox):
             edition = partition.edition("en")
-            new = [story_id for story_id in records if story_id not in edition]
-            edition.update(new)
+            new = []
+            for record in records:
+                if record in bad:
+                    edition.add("half done")
+                    raise ZeroDivisionError
+                if record not in edition:
+                    new.append(record)
+                    edition.add(record)
             edition.difference_update(gone)
             for story_id in new:
                 outbox.append(self.table.row(number, story_id, encode(assignment(1, "ca", story_id))))
                 outbox.append(Message(self.settings.topic("events"), story_id.encode(), b"told", number))
             outbox += (self.table.row(number, story_id, None) for story_id in gone)
-            if fail:
-                raise fail
             return new
 
         return await self.table.transact(number, story_ids, work)
@@ -162,18 +167,39 @@ def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings):
     asyncio.run(run())
 
 
-def test_an_error_leaves_nothing_half_done(settings):
+def test_a_record_that_a_stage_fails_on_is_kept_and_the_others_are_worked_on(settings, monkeypatch):
     prepare(settings)
+    monkeypatch.setattr(
+        tables,
+        "letter",
+        lambda stage, record, _: Message(settings.topic("fingerprints.dlq"), stage.encode(), record.encode()),
+    )
+
+    async def run():
+        async with Worker(settings) as worker:
+            assert await worker.add(0, "a", "b", "c", bad=["b"]) == ["a", "c"]
+            assert await worker.held(0) == {"a", "c"}
+
+    asyncio.run(run())
+    assert told(settings) == ["a", "c"]
+    assert [(record.key, record.value) for record in read(settings, "fingerprints.dlq")] == [(b"cluster", b"b")]
+
+
+def test_a_stage_that_fails_on_everything_leaves_nothing_half_done(settings, monkeypatch):
+    prepare(settings)
+    monkeypatch.setattr(tables, "letter", lambda *_: Message(settings.topic("fingerprints.dlq"), None, b""))
+    many = [f"s{n}" for n in range(20)]
 
     async def run():
         async with Worker(settings) as worker:
             await worker.add(0, "a")
             with pytest.raises(ZeroDivisionError):
-                await worker.add(0, "b", fail=ZeroDivisionError())
+                await worker.add(0, *many, bad=many)
             assert await worker.held(0) == {"a"}
 
     asyncio.run(run())
     assert told(settings) == ["a"]
+    assert read(settings, "fingerprints.dlq") == []
 
 
 def rename(table, fields):
