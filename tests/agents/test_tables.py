@@ -30,7 +30,8 @@ class Worker:
         self.settings = settings
         self.app = SimpleNamespace(on_partitions_assigned=Signal(), consumer_generation_id=0)
         self.table = StageTable(
-            self.app, settings, "cluster", "clustering", "fingerprints", Assignment, lambda row: row.story.edition, lambda _: set(),
+            self.app, settings, "cluster", "clustering", "fingerprints", Assignment,
+            lambda row: row.story.edition, lambda _: set(),
             lambda edition, rows: edition.update(row.story.id for row in rows),
         )  # fmt: skip
 
