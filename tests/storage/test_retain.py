@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from click.testing import CliRunner
 
 from pipeline.cli import main
+from pipeline.replay import replay
 from pipeline.storage.read import Reader
 from pipeline.storage.retain import retain
 from pipeline.storage.write import Writer
-from tests.make import NOON
+from tests.make import NOON, fingerprinted
 from tests.storage.dump import dump
 from tests.storage.test_write import records, write
 
@@ -39,12 +40,14 @@ def test_old_stories_go_with_their_links_and_the_others_stay(database):
 
 
 def test_clusters_go_when_nothing_refers_to_them(database):
-    write(database, records())
+    lone = next(iter(replay([(99, fingerprinted("lone", "volcano erupts in iceland", 1))])))
+    write(database, [*records(), lone.assignment, *lone.clusters])
     broke = {event.cluster_id for event in dump(database)["events"]}
     delete(database, EVERYTHING)
     after = dump(database)
     assert after["stories"] == []
     assert {cluster.id for cluster in after["clusters"]} == broke  # their events are kept
+    assert lone.assignment.cluster_id not in broke
     assert delete(database, EVERYTHING, events=True).get("events", 0) == sum(
         event.state == "ended" for event in after["events"]
     )
