@@ -29,9 +29,11 @@ log = structlog.get_logger()
 
 BATCH = 1_048_576
 """Bytes that go to a partition at once; a larger message goes by itself."""
-PATIENCE = 60_000
-"""Milliseconds for which a batch is sent again while the broker does not take it, and a transaction may be open."""
-GIVEN_UP = 2 * PATIENCE / 1_000
+PATIENCE = 20_000
+"""Milliseconds for which the broker may leave a request unanswered, and a batch is sent again before a new producer tries."""
+OPEN = 60_000
+"""Milliseconds that a transaction may be open before the broker undoes it."""
+GIVEN_UP = 1.5 * PATIENCE / 1_000
 """Seconds after which a batch counts as failed, whatever the producer says."""
 FAREWELL = 5.0
 """Seconds that closing may take: what is on its way then is given up."""
@@ -89,7 +91,7 @@ class Sender:
                     acks="all",
                     enable_idempotence=True,
                     transactional_id=self._transactional_id,
-                    transaction_timeout_ms=PATIENCE,
+                    transaction_timeout_ms=OPEN,
                     max_batch_size=BATCH,
                     max_request_size=int(LARGEST_MESSAGE),
                     request_timeout_ms=PATIENCE,
