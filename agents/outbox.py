@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import stamina
@@ -133,15 +132,18 @@ class Sender:
         task = asyncio.ensure_future(sending)
         self._under_way.add(task)
         try:
-            await asyncio.wait_for(task, GIVEN_UP)
-        except asyncio.CancelledError:
-            if task in self._under_way:  # it is not the sender that was closed: we are to stop
-                raise
-            raise ProducerClosed from None
-        except TimeoutError:
-            raise KafkaTimeoutError from None
+            done, _ = await asyncio.wait({task}, timeout=GIVEN_UP)
+        except asyncio.CancelledError:  # we are to stop
+            task.cancel()
+            raise
         finally:
             self._under_way.discard(task)
+        if not done:
+            task.cancel()
+            raise KafkaTimeoutError
+        if task.cancelled():
+            raise ProducerClosed
+        task.result()
 
     async def _send(self, producer: AIOKafkaProducer, messages: Outbox) -> None:
         packed: dict[tuple[str, int], list[Message]] = {}
@@ -159,8 +161,10 @@ class Sender:
         while self._under_way:
             self._under_way.pop().cancel()
         if producer is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(producer.stop(), FAREWELL)
+            stopping = asyncio.ensure_future(producer.stop())
+            _, late = await asyncio.wait({stopping}, timeout=FAREWELL)
+            for task in late:  # not waited for: aiokafka waits for its requests even when it is cancelled
+                task.cancel()
 
 
 def may_pass(error: Exception) -> bool:
