@@ -46,7 +46,7 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         steps = []
         for record in sample:
             outcome = cluster(clusterings, shown_again(record, times), position)
-            updates = detect(detections, outcome.assignment).row.updates
+            updates = detect(detections, outcome.assignment).updates
             steps.append(Step(outcome.assignment, outcome.clusters, updates))
             position += 1
         labels = {f"{story_id}-{times}": label for story_id, label in truth.items()}
