@@ -81,7 +81,7 @@ def _to_chunk(self: Consumer, tp: TP, records: list[ConsumerRecord]) -> Chunk:
     """What comes next to be handed over: it follows on what was read before."""
     read = self._read_offset[tp]
     first = records[0].offset
-    return Chunk(tp, min(first, read + 1) if read else first, records, self.app.consumer_generation_id)
+    return Chunk(tp, first if read is None else min(first, read + 1), records, self.app.consumer_generation_id)
 
 
 async def _leave_gap(*_: Any) -> None:
