@@ -1,6 +1,7 @@
-"""Numbered items: the token set of each, to rank candidates by exact Jaccard similarity, and the group it is in.
+"""Numbered items: the token set of each, to rank candidates by exact Jaccard similarity, its SimHash, and the group it is in.
 
-Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compared.
+Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compared. A SimHash is held in halves, the upper first:
+kernels have no unsigned 64-bit numbers that mix with others.
 """
 
 import math
@@ -16,12 +17,23 @@ from pipeline.similarity.compiled import kernel
 
 WIDTH = 32
 
+HALF = 32
+LOWER = 2**HALF - 1
+"""Bits of half a SimHash, and a mask for the lower half."""
+
 Ids = NDArray[np.int64]
+Prints = NDArray[np.uint32]
+"""Of each slot, the halves of a SimHash."""
 
 
 def token_ids(tokens: Iterable[str]) -> Ids:
     """The CRC-32 value of each token."""
-    return np.array([*map(_checksum, tokens)], np.int64)
+    return np.array([*checksums(tokens)], np.int64)
+
+
+def checksums(tokens: Iterable[str]) -> Iterable[int]:
+    """The CRC-32 value of each token."""
+    return map(_checksum, tokens)
 
 
 @lru_cache(maxsize=131_072)
@@ -35,8 +47,18 @@ class Items:
 
     def __init__(self) -> None:
         self.tokens = np.zeros((SMALLEST, WIDTH), np.uint32)
-        self.sizes = np.zeros(SMALLEST, np.int64)
-        self.group = np.zeros(SMALLEST, np.int64)
+        self.sizes = np.zeros(SMALLEST, np.uint8)
+        self.prints = np.zeros((SMALLEST, 2), np.uint32)
+        self.group = np.zeros(SMALLEST, np.int32)
+
+    def slot(self, number: int) -> int:
+        """Where the arrays hold an item that counts."""
+        return number & (len(self.sizes) - 1)  # slots are a power of two
+
+    def print_of(self, number: int) -> int:
+        """The SimHash of an item that counts."""
+        upper, lower = self.prints[self.slot(number)].tolist()
+        return int(upper) << HALF | int(lower)
 
     def reserve(self, number: int, oldest: int) -> None:
         """Make sure of a slot for an item; those before `oldest` no longer count."""
@@ -50,7 +72,7 @@ class Items:
     def _grow(self, oldest: int, number: int) -> None:
         kept = np.arange(oldest, number)
         slots = 2 * len(self.sizes)
-        for name in ("tokens", "sizes", "group"):
+        for name in ("tokens", "sizes", "prints", "group"):
             old = getattr(self, name)
             new = np.zeros((slots, *old.shape[1:]), old.dtype)
             new[kept % slots] = old[kept % len(old)]
@@ -60,25 +82,30 @@ class Items:
 @kernel
 def put(
     tokens: NDArray[np.uint32],
-    sizes: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    sizes: NDArray[np.uint8],
+    prints: Prints,
+    groups: NDArray[np.int32],
     number: int,
     ids: Ids,
+    upper: int,
+    lower: int,
     group: int,
 ) -> None:
-    """Keep an item in its slot, which was reserved."""
+    """Keep an item in its slot, which was reserved; `upper` and `lower` are the halves of its SimHash."""
     slot = number & (len(sizes) - 1)  # slots are a power of two
     size = min(len(ids), WIDTH)
     for token in range(size):
         tokens[slot, token] = ids[token]
     sizes[slot] = size
+    prints[slot, 0] = upper
+    prints[slot, 1] = lower
     groups[slot] = group
 
 
 @kernel
 def rank(
     tokens: NDArray[np.uint32],
-    sizes: NDArray[np.int64],
+    sizes: NDArray[np.uint8],
     numbers: Numbers,
     shared: Numbers,
     ids: Ids,
@@ -102,7 +129,8 @@ def rank(
             continue
         slot = numbers[index] & (slots - 1)
         common = 0
-        for index_there in range(sizes[slot]):
+        size = int(sizes[slot])
+        for index_there in range(size):
             token = int(tokens[slot, index_there])
             if not own_low[token & 255]:
                 continue
@@ -110,7 +138,7 @@ def rank(
                 if token == ids[own]:
                     common += 1
                     break
-        score = common / (len(ids) + sizes[slot] - common)
+        score = common / (len(ids) + size - common)
         if score < least:
             continue
         place = count  # insertion into the best so far

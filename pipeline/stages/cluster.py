@@ -21,7 +21,7 @@ from pipeline import records
 from pipeline.records import Assignment, Fingerprint, Similar
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.bag import bag
-from pipeline.similarity.items import token_ids
+from pipeline.similarity.items import HALF, LOWER, token_ids
 from pipeline.similarity.tfidf import weigh
 from pipeline.stages import papers
 from pipeline.stages.choice import Choice
@@ -29,7 +29,6 @@ from pipeline.stages.clustering import Edition, Sketch, advance, apply
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.match import match
 from pipeline.stages.matchable import body_keys, story_keys
-from pipeline.stages.rules import ClusterRule
 from pipeline.stages.scores import LAST
 from pipeline.stages.watch import Watch
 from pipeline.times import from_micros, to_micros
@@ -53,7 +52,7 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     A record that was decided before (it is delivered again after a crash) and a second story of a known id change nothing: None.
     """
     story = fingerprint.story
-    if position <= edition.position or story.id in edition.rows:
+    if position <= edition.position or story.id in edition.known:
         return None
     time = to_micros(story.crawled_at)
     dropped = advance(edition, time)
@@ -72,8 +71,8 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
     marked = story.marked
     occurring = np.array([[*counts.values()], [token in marked for token in counts]], np.int64)
     ids, weights = token_ids(counts), np.empty(len(counts), np.int64)
-    signature = minhash.from_bytes(fingerprint.signature)
-    documents = edition.background.headlines + len(edition.rows) + 1
+    signature, print_ = minhash.from_bytes(fingerprint.signature), simhash.from_hex(fingerprint.simhash)
+    documents = edition.background.headlines + len(edition.known) + 1
     if rule.profile != "newsburst":
         owners, entries = edition.centroids.owners, edition.centroids.entries
         weigh(owners, entries, ids, occurring, held, documents, rule.lead_weight, np.empty((3, held)), weights)
@@ -82,7 +81,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
             fingerprint,
             position,
             time,
-            Sketch(ids, weights, held, edition.found.keys, signature),
+            Sketch(ids, weights, held, edition.found.keys, signature, print_),
             list(counts),
         )
     buckets, items, centroids, found = (
@@ -91,7 +90,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         edition.centroids,
         edition.found,
     )
-    similar, near, asked = match(
+    similar, copied, near, asked = match(
         signature,
         rule.rows,
         buckets.head,
@@ -102,6 +101,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         rule.bucket_capacity,
         items.tokens,
         items.sizes,
+        items.prints,
         items.group,
         ids,
         occurring,
@@ -124,6 +124,13 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         edition.merge_weights,
         rule.similar_bands,
         rule.similar_at,
+        print_ >> HALF,
+        print_ & LOWER,
+        rule.duplicate_least,
+        rule.duplicate_at,
+        rule.duplicate_bits_at,
+        rule.duplicate_bits,
+        rule.duplicate_beginning,
         found.keys,
         weights,
         found.scores,
@@ -134,8 +141,8 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         found.taken,
         found.compared,
     )
-    choice = _choice(edition, fingerprint, similar, near, asked)
-    sketch = Sketch(ids, weights, held, found.keys, signature)
+    choice = _choice(edition, fingerprint, similar, copied, near, asked)
+    sketch = Sketch(ids, weights, held, found.keys, signature, print_)
     return _assignment(edition, fingerprint, position, time, sketch, list(counts), choice), sketch
 
 
@@ -169,29 +176,37 @@ def _by_paper(
     """The same by the rules of the paper that the profile names."""
     if edition.rule.profile == "hu-you":  # the fingerprint of the TF-IDF vector, which only the edition knows
         weights = dict(zip(tokens, sketch.weights.tolist(), strict=True))
-        fingerprint = msgspec.structs.replace(fingerprint, simhash=simhash.to_hex(simhash.fingerprint(weights)))
-    sketch.keys = story_keys(edition.rule, sketch.signature, fingerprint.simhash)
+        sketch.print = simhash.fingerprint(weights)
+        fingerprint = msgspec.structs.replace(fingerprint, simhash=simhash.to_hex(sketch.print))
+    sketch.keys = story_keys(edition.rule, sketch.signature, sketch.print)
     candidates = edition.matchable.buckets.query(sketch.keys) if tokens else NOTHING
     if edition.rule.profile == "hu-you":
-        choice = papers.hu_you(edition, candidates, simhash.from_hex(fingerprint.simhash))
+        choice = papers.hu_you(edition, candidates, sketch.print)
     else:
         choice = papers.newshound(edition, candidates, sketch)
     return _assignment(edition, fingerprint, position, time, sketch, tokens, choice), sketch
 
 
-def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, near: int, asked: int) -> Choice:
-    """What the matches mean: so many similar stories, clusters near and clusters asked are in `edition.found`."""
-    ranked, duplicate_of = _copies(edition, fingerprint, similar) if similar else ([], None)
+def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, copied: int, near: int, asked: int) -> Choice:
+    """What the matches mean, as `match` returns them: they are in `edition.found`."""
+    matchable, found, in_group = edition.matchable, edition.found, edition.in_group
+    ranked: list[Similar] = []
+    duplicate_of = None
+    if similar:
+        numbers = found.similar[:similar].tolist()
+        names = [matchable.ids[matchable.items.slot(number)] for number in numbers]
+        ranked = list(map(Similar, names, found.scores[:similar].tolist()))
+        if copied >= 0:
+            duplicate_of = matchable.original(numbers[copied])
     if fingerprint.body_signature is not None:
         body = _same_body(edition, fingerprint.body_signature)
         if body is not None:
-            cluster_id = edition.lifetimes.resolve(body.cluster_id)
-            return Choice(cluster_id, [], ranked, body.duplicate_of or body.story.id)
+            group = int(matchable.items.group[matchable.items.slot(body)])
+            return Choice(in_group[group].id, [], ranked, matchable.original(body))
     if edition.watch is not None:
         _show(edition, edition.watch, fingerprint.story.id, near, asked)
     if not asked:
         return Choice(None, [], ranked, duplicate_of)
-    found, in_group = edition.found, edition.in_group
     if asked == 1:
         return Choice(in_group[int(found.asked[0])].id, [], ranked, duplicate_of)
     joins = zip(found.asked[:asked].tolist(), found.taken[:asked].tolist(), strict=True)
@@ -200,49 +215,15 @@ def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, near: int,
     return Choice(survivor.id, [part.id for part in parts if part is not survivor], ranked, duplicate_of)
 
 
-def _same_body(edition: Edition, signature: bytes) -> Assignment | None:
-    """The matchable story whose body this one's is a copy of: the most similar, then the first."""
-    rule, own = edition.rule, minhash.from_bytes(signature)
-    found: list[tuple[float, int, Assignment]] = []
-    for body in edition.matchable.bodies.query(body_keys(rule, signature))[0].tolist():
-        row = edition.rows[edition.matchable.with_body[body]]
-        assert row.body_signature is not None
-        found.append((-minhash.similarity(own, minhash.from_bytes(row.body_signature)), row.position, row))
+def _same_body(edition: Edition, signature: bytes) -> int | None:
+    """The number of the matchable story whose body this one's is a copy of: the most similar, then the first."""
+    rule, matchable, own = edition.rule, edition.matchable, minhash.from_bytes(signature)
+    found: list[tuple[float, int]] = []
+    for body in matchable.bodies.query(body_keys(rule, signature))[0].tolist():
+        number, other = matchable.with_body[body]
+        found.append((-minhash.similarity(own, minhash.from_bytes(other)), number))
     found.sort()
-    return found[0][2] if found and -found[0][0] >= rule.body_copy_at else None
-
-
-def _copies(edition: Edition, fingerprint: Fingerprint, count: int) -> tuple[list[Similar], str | None]:
-    """The first `count` similar stories of `edition.found`, and the first story that this one is a near-duplicate of."""
-    rule, ids, found = edition.rule, edition.matchable.ids, edition.found
-    scores = found.scores[:count].tolist()
-    ranked = [ids[number] for number in found.similar[:count].tolist()]
-    similar = list(map(Similar, ranked, scores))
-    for story_id, score in zip(ranked, scores, strict=True):
-        if score < rule.duplicate_least:
-            break
-        row = edition.rows[story_id]
-        if is_copy(rule, score, fingerprint, row):
-            return similar, row.duplicate_of or story_id
-    return similar, None
-
-
-def is_copy(rule: ClusterRule, jaccard: float, fingerprint: Fingerprint, earlier: Assignment) -> bool:
-    """Whether a story's headline is a near-duplicate of an earlier one's, given the Jaccard similarity of their tokens.
-
-    It is when most words are the same; when both sketches agree that few differ; or when one headline is the beginning of
-    the other: cut short by a feed, or with a suffix added.
-    """
-    if jaccard >= rule.duplicate_at:
-        return True
-    if jaccard >= rule.duplicate_bits_at:
-        bits = simhash.distance(simhash.from_hex(fingerprint.simhash), simhash.from_hex(earlier.simhash))
-        if bits <= rule.duplicate_bits:
-            return True
-    shorter, longer = fingerprint.story.tokens, earlier.story.tokens
-    if len(shorter) > len(longer):
-        shorter, longer = longer, shorter
-    return len(shorter) >= rule.duplicate_beginning and longer[: len(shorter)] == shorter
+    return found[0][1] if found and -found[0][0] >= rule.body_copy_at else None
 
 
 def _show(edition: Edition, watch: Watch, story_id: str, near: int, asked: int) -> None:
@@ -279,7 +260,7 @@ def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Clust
         for absorbed in row.merged
     ]
     now = edition.clusters[edition.lifetimes.resolve(row.cluster_id)]
-    first = edition.rows[now.first[1]].story
+    first_seen, first_id, headline = now.first
     last = int(edition.facts[now.group, LAST])
     states.append(
         records.Cluster(
@@ -288,8 +269,8 @@ def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Clust
             position=now.position,
             stories=len(now.members),
             publishers=len(now.publishers),
-            headline=first.title,
-            first_seen=first.crawled_at,
+            headline=headline,
+            first_seen=story.crawled_at if first_id == story.id else from_micros(first_seen),
             last_seen=story.crawled_at if time == last else from_micros(last),
         )
     )

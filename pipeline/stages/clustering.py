@@ -4,18 +4,21 @@ It is a function of the *set* of rows (`Assignment`) that are kept: all sums are
 and rows live as long as their cluster. `restore` is that function.
 """
 
+from array import array
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.languages.background import Background
 from pipeline.records import Assignment
-from pipeline.similarity import minhash
+from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import Keys
 from pipeline.similarity.centroids import Centroids
-from pipeline.similarity.items import Ids, token_ids
+from pipeline.similarity.items import HALF, LOWER, Ids, token_ids
+from pipeline.similarity.minhash_compiled import Signature
 from pipeline.similarity.tfidf import BACKGROUND, EVERYWHERE
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.match import keep
@@ -36,23 +39,27 @@ class Cluster:
 
     id: str
     group: int
-    first: tuple[int, str]
-    """time and id of its first story"""
+    print: int
+    """SimHash of the story that opened it"""
+    first: tuple[int, str, str]
+    """time, id and headline of its first story"""
     position: int = -1
     members: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    numbers: "array[int]" = field(default_factory=lambda: array("q"))
     """their numbers in the bucket tables"""
+    absorbed: list[str] = field(default_factory=list)
+    """the clusters that were merged into it"""
     publishers: dict[str, int] = field(default_factory=dict)
     """how many of its stories each publisher family has"""
 
 
 class Sketch:
-    """What the arrays hold of a story: its tokens, the headline's first, with their weights, and its band keys."""
+    """What the arrays hold of a story: its tokens, the headline's first, with their weights, band keys and SimHash."""
 
-    __slots__ = ("held", "ids", "keys", "signature", "weights")
+    __slots__ = ("held", "ids", "keys", "print", "signature", "weights")
 
     def __init__(
-        self, ids: Ids, weights: NDArray[np.int64], held: int, keys: Keys, signature: NDArray[np.uint32]
+        self, ids: Ids, weights: NDArray[np.int64], held: int, keys: Keys, signature: Signature, print_: int
     ) -> None:
         self.ids = ids
         self.weights = weights
@@ -60,6 +67,7 @@ class Sketch:
         """how many of the tokens are the headline's"""
         self.keys = keys
         self.signature = signature
+        self.print = print_
 
 
 class Edition:
@@ -80,7 +88,8 @@ class Edition:
             log_odds, (self.rule.join_at, self.rule.ask_merge_at, self.rule.merge_at)
         )
         self.background = background
-        self.rows: dict[str, Assignment] = {}
+        self.known: set[str] = set()
+        """the stories of all clusters"""
         self.clusters: dict[str, Cluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.centroids = Centroids()
@@ -97,9 +106,9 @@ class Edition:
         self.position = -1
         """the largest position of a row: everything up to it has been decided"""
 
-    def open(self, cluster_id: str, first: tuple[int, str], position: int) -> Cluster:
-        """A new cluster, for a first story of this time and id at a position."""
-        opened = Cluster(cluster_id, self.centroids.open(), first)
+    def open(self, cluster_id: str, first: tuple[int, str, str], position: int, print_: int) -> Cluster:
+        """A new cluster, for a first story of this time, id, headline and SimHash at a position."""
+        opened = Cluster(cluster_id, self.centroids.open(), print_, first)
         if opened.group >= len(self.facts):
             self.facts = np.concatenate([self.facts, np.zeros_like(self.facts)])
         self.facts[opened.group] = (first[0], first[0], 0, 0, position, 0)
@@ -119,9 +128,10 @@ def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
         for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
             time = to_micros(row.story.crawled_at)
             edition.lifetimes.advance(time)
-            keys = story_keys(edition.rule, signature, row.simhash)
+            print_ = simhash.from_hex(row.simhash)
+            keys = story_keys(edition.rule, signature, print_)
             weights = np.fromiter(row.weights.values(), np.int64, len(row.weights))
-            apply(edition, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature), time)
+            apply(edition, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature, print_), time)
 
 
 def advance(edition: Edition, time: int) -> Dropped:
@@ -136,11 +146,11 @@ def advance(edition: Edition, time: int) -> Dropped:
         edition.centroids.drop(dead.group, EVERYWHERE)
         del edition.in_group[dead.group]
         clusters.append(cluster_id)
+        clusters += dead.absorbed
+        for absorbed_id in dead.absorbed:
+            del lifetimes.survivor[absorbed_id]
         rows += dead.members
-        for story_id in dead.members:
-            merged = edition.rows.pop(story_id).merged
-            if merged:
-                clusters.extend(absorbed for absorbed in merged if lifetimes.survivor.pop(absorbed, None))
+        edition.known.difference_update(dead.members)
     return Dropped(clusters, rows)
 
 
@@ -148,21 +158,23 @@ def apply(edition: Edition, row: Assignment, sketch: Sketch, time: int) -> None:
     """Take a decided story of `time` into the state."""
     story = row.story
     lifetimes = edition.lifetimes
-    first = (time, story.id)
+    first = (time, story.id, story.title)
     joined = edition.clusters.get(row.cluster_id)
     if joined is None:
-        joined = edition.open(row.cluster_id, first, row.position)
+        joined = edition.open(row.cluster_id, first, row.position, sketch.print)
     for absorbed_id in row.merged:
         if absorbed_id in edition.clusters:
             _absorb(edition, joined, edition.clusters.pop(absorbed_id))
             lifetimes.merge(absorbed_id, joined.id)
+            joined.absorbed.append(absorbed_id)
     joined.first = min(joined.first, first)
     joined.position = row.position
     joined.members.append(story.id)
-    joined.publishers[story.family] = joined.publishers.get(story.family, 0) + 1
+    family = intern(story.family)  # most come again and again
+    joined.publishers[family] = joined.publishers.get(family, 0) + 1
     lifetimes.touch(joined.id)
     _keep(edition, row, sketch, joined, time)
-    edition.rows[story.id] = row
+    edition.known.add(story.id)
     edition.position = row.position
 
 
@@ -181,6 +193,7 @@ def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster, ti
         sketch.keys,
         matchable.items.tokens,
         matchable.items.sizes,
+        matchable.items.prints,
         matchable.items.group,
         centroids.owners,
         centroids.entries,
@@ -188,6 +201,8 @@ def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster, ti
         sketch.ids,
         sketch.weights,
         sketch.held,
+        sketch.print >> HALF,
+        sketch.print & LOWER,
         joined.group,
         edition.facts,
         time,
@@ -207,6 +222,7 @@ def _absorb(edition: Edition, survivor: Cluster, absorbed: Cluster) -> None:
     survivor.first = min(survivor.first, absorbed.first)
     survivor.members += absorbed.members
     survivor.numbers += absorbed.numbers
+    survivor.absorbed += absorbed.absorbed
     for family, stories in absorbed.publishers.items():
         survivor.publishers[family] = survivor.publishers.get(family, 0) + stories
 

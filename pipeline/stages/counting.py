@@ -19,6 +19,7 @@ from heapq import heappop, heappush
 import msgspec
 
 from pipeline.records import Assignment, Detection, EventMark
+from pipeline.stages.kept import TIME, Kept, keep
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.renewal import Burst
 from pipeline.stages.rules import DetectRule
@@ -33,12 +34,14 @@ class Counted:
     """A cluster as it is counted: its stories by time, its publishers, and its events if it broke."""
 
     id: str
-    stories: list[tuple[int, str]] = field(default_factory=list)
+    stories: list[Kept] = field(default_factory=list)
     publishers: Counter[str] = field(default_factory=Counter)
     events: list[EventMark] = field(default_factory=list)
     """the current one last; the others are over"""
     bursts: dict[str, Burst] = field(default_factory=dict)
     """the windows in which they broke, as far as they have been compared"""
+    absorbed: list[str] = field(default_factory=list)
+    """the clusters that were merged into it"""
 
     @property
     def event(self) -> EventMark | None:
@@ -48,19 +51,19 @@ class Counted:
     @property
     def last(self) -> int:
         """Time of its last story."""
-        return self.stories[-1][0]
+        return self.stories[-1].time
 
     def count_of(self, event: EventMark | None) -> int:
         """How many stories are the event's."""
         if event is None or event.since is None:
             return len(self.stories)
-        return len(self.stories) - bisect_left(self.stories, (event.since, ""))
+        return len(self.stories) - bisect_left(self.stories, event.since, key=TIME)
 
-    def stories_of(self, event: EventMark | None) -> list[tuple[int, str]]:
+    def stories_of(self, event: EventMark | None) -> list[Kept]:
         """The stories that are the event's: from its first window on."""
         if event is None or event.since is None:
             return self.stories
-        return self.stories[bisect_left(self.stories, (event.since, "")) :]
+        return self.stories[bisect_left(self.stories, event.since, key=TIME) :]
 
     def move(self, **changes: bool | int) -> EventMark:
         """Move the current event on to its next update, with these changes of its mark."""
@@ -78,7 +81,6 @@ class Edition:
         self.watch = watch
         self.rule = rule or DetectRule()
         self.weights = weights or shipped()
-        self.rows: dict[str, Detection] = {}
         self.counted: dict[str, Counted] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.volume = Volume()
@@ -116,9 +118,8 @@ def restore(edition: Edition, rows: Iterable[Detection]) -> None:
     for row in sorted(rows, key=lambda row: row.assignment.position):
         time = to_micros(row.assignment.story.crawled_at)
         edition.lifetimes.advance(time)
-        counted, _ = count(edition, row.assignment, time)
+        counted, _, _ = count(edition, row.assignment, time)
         counted.events = list(row.marks)
-        edition.rows[row.assignment.story.id] = row
     for counted in edition.counted.values():
         if counted.event is not None and counted.event.active:
             edition.expect_end(counted)
@@ -132,12 +133,11 @@ def advance(edition: Edition, time: int) -> Dropped:
     lifetimes.advance(time)
     dropped = Dropped([], [])
     for cluster_id in lifetimes.expire():
+        dead = edition.counted.pop(cluster_id)
+        for absorbed_id in dead.absorbed:
+            del lifetimes.survivor[absorbed_id]
         dropped.clusters.append(cluster_id)
-        story_ids = [story_id for _, story_id in edition.counted.pop(cluster_id).stories]
-        for row in map(edition.rows.pop, story_ids):
-            for absorbed in row.assignment.merged:
-                lifetimes.survivor.pop(absorbed, None)
-        dropped.rows.extend(story_ids)
+        dropped.rows.extend(story.id for story in dead.stories)
     return dropped
 
 
@@ -163,9 +163,12 @@ def breaking_window(times: list[int], publishers: list[str], new: int, rule: Det
     return best
 
 
-def count(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted, list[EventMark]]:
-    """Put a story of `time` into its cluster, merge what it showed to be one; returns the events that gave way, as they end."""
-    story = assignment.story
+def count(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted, Kept, list[EventMark]]:
+    """Put a story of `time` into its cluster, and merge what it showed to be one.
+
+    Returns the cluster, the story as it is kept, and the events that gave way, as they end.
+    """
+    story = keep(assignment, time)
     counted = edition.counted.get(assignment.cluster_id)
     if counted is None:
         counted = edition.counted[assignment.cluster_id] = Counted(assignment.cluster_id)
@@ -175,18 +178,19 @@ def count(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted,
         if absorbed is None:
             continue
         edition.lifetimes.merge(absorbed_id, counted.id)
+        counted.absorbed += [*absorbed.absorbed, absorbed_id]
         counted.stories = sorted(counted.stories + absorbed.stories)
         counted.publishers.update(absorbed.publishers)
         gave_way += _join_events(counted, absorbed)
         counted.bursts.clear()
-    insort(counted.stories, (time, story.id))
+    insort(counted.stories, story)
     counted.publishers[story.family] += 1
     edition.volume.add(time, edition.lifetimes.horizon)
     edition.lifetimes.touch(counted.id)
     edition.position = max(edition.position, assignment.position)
     if assignment.merged and counted.event is not None and counted.event.active:
         edition.expect_end(counted)  # it may have been expected of a cluster that is no more
-    return counted, gave_way
+    return counted, story, gave_way
 
 
 def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:
@@ -201,7 +205,7 @@ def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:
     return gave_way
 
 
-def last_window(edition: Edition, counted: Counted, event: EventMark | None = None) -> list[tuple[int, str]]:
+def last_window(edition: Edition, counted: Counted, event: EventMark | None = None) -> list[Kept]:
     """The stories of the window that ends with the cluster's last story, as far as they are the event's."""
     stories = counted.stories_of(event or counted.event)
-    return stories[bisect_left(stories, (counted.last - edition.rule.window, "")) :]
+    return stories[bisect_left(stories, counted.last - edition.rule.window, key=TIME) :]

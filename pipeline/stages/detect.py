@@ -17,13 +17,14 @@ import msgspec
 from pipeline.records import Assignment, Detection, EventMark, EventUpdate
 from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window
 from pipeline.stages.evidence import describe
+from pipeline.stages.kept import TIME, Kept
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.renewal import burst, renew_features, renew_score
 from pipeline.stages.weights import log_odds
 from pipeline.times import to_micros
 
-Window = list[tuple[int, str]]
-"""Stories as (time, id), by time."""
+Window = list[Kept]
+"""Stories by time."""
 
 COMPARED_AT = frozenset(2**step for step in range(30))
 """By how much a window must exceed the threshold to be compared with the active event: a look now and then is enough."""
@@ -48,31 +49,28 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     time = to_micros(story.crawled_at)
     dropped = advance(edition, time)
     updates = _end_events(edition, assignment)
-    counted, gave_ways = count(edition, assignment, time)
-    edition.rows[story.id] = Detection(assignment=assignment)
+    counted, new, gave_ways = count(edition, assignment, time)
     for gave_way in gave_ways:
         window = last_window(edition, counted, gave_way)
         updates.append(describe(edition, counted, "ended", window, assignment, gave_way))
-    brought = _updates(edition, counted, assignment, time)
+    brought = _updates(edition, counted, assignment, new)
     updates += brought
     if brought:  # a late story can start or reopen what stream time has left behind
         updates += _end_events(edition, assignment)
-    if counted.events:
-        edition.rows[story.id] = Detection(assignment=assignment, marks=list(counted.events))
-    return Outcome(edition.rows[story.id], updates, dropped)
+    return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, dropped)
 
 
-def _updates(edition: Edition, counted: Counted, cause: Assignment, time: int) -> list[EventUpdate]:
-    """The start or the next update of the cluster's event, if the new story, of `time`, brings one."""
+def _updates(edition: Edition, counted: Counted, cause: Assignment, new: Kept) -> list[EventUpdate]:
+    """The start or the next update of the cluster's event, if the new story brings one."""
     event = counted.event
     if event is None or not event.active:
-        window = _breaking(edition, counted, (time, cause.story.id))
+        window = _breaking(edition, counted, new)
         if window is None:
             return []
         if event is not None and not _is_another(edition, counted, window):
             return [_told(edition, counted, window, cause)]
         return [_start(edition, counted, window, cause)]
-    fresh = _fresh_burst(edition, counted, event, (time, cause.story.id))
+    fresh = _fresh_burst(edition, counted, event, new)
     if fresh is not None and _is_another(edition, counted, fresh):
         counted.move(active=False)
         ended = describe(edition, counted, "ended", last_window(edition, counted), cause)
@@ -82,62 +80,57 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment, time: int) -
     return []
 
 
-def _breaking(edition: Edition, counted: Counted, story: tuple[int, str]) -> Window | None:
+def _breaking(edition: Edition, counted: Counted, new: Kept) -> Window | None:
     """The fullest window that holds the new story and breaks."""
     rule = edition.rule
     if len(counted.stories) <= rule.threshold or len(counted.publishers) < rule.min_publishers:
         return None
-    time, _ = story
-    low = bisect_left(counted.stories, (time - rule.window, ""))
-    high = bisect_right(counted.stories, (time + rule.window + 1, ""))
+    low = bisect_left(counted.stories, new.time - rule.window, key=TIME)
+    high = bisect_right(counted.stories, new.time + rule.window, key=TIME)
     if high - low <= rule.threshold:
         return None
     near = counted.stories[low:high]
-    new = bisect_left(near, story)
-    window = breaking_window([at for at, _ in near], [_publisher(edition, story_id) for _, story_id in near], new, rule)
+    times, families = [story.time for story in near], [story.family for story in near]
+    window = breaking_window(times, families, bisect_left(near, new), rule)
     return None if window is None else near[window[0] : window[1]]
 
 
-def _fresh_burst(edition: Edition, counted: Counted, event: EventMark, story: tuple[int, str]) -> Window | None:
+def _fresh_burst(edition: Edition, counted: Counted, event: EventMark, new: Kept) -> Window | None:
     """The stories of the window up to the new one that are later than the one in which the event broke, if they break."""
     rule = edition.rule
-    since = max(story[0] - rule.window, event.window_end + 1)
-    low = bisect_left(counted.stories, (since, ""))
-    high = bisect_right(counted.stories, story)
+    since = max(new.time - rule.window, event.window_end + 1)
+    low = bisect_left(counted.stories, since, key=TIME)
+    high = bisect_right(counted.stories, new)
     if high - low - rule.threshold not in COMPARED_AT:
         return None
     fresh = counted.stories[low:high]
-    publishers = {_publisher(edition, story_id) for _, story_id in fresh}
-    return fresh if len(publishers) >= rule.min_publishers else None
+    return fresh if len({story.family for story in fresh}) >= rule.min_publishers else None
 
 
 def _is_another(edition: Edition, counted: Counted, window: Window) -> bool:
     """Whether a burst of the cluster is about another event than all that it had."""
     if edition.rule.renew_at >= 1.0 or len(window) < FEWEST:
         return False
-    new = burst([edition.rows[story_id].assignment.weights for _, story_id in window])
+    new = burst([story.weights for story in window])
     for event in reversed(counted.events):  # it is most like the last
-        broken = _broken_window(edition, counted, event)
+        broken = _broken_window(counted, event)
         if len(broken) < FEWEST:
             return False
         if event.event_id not in counted.bursts:
-            vectors = [edition.rows[story_id].assignment.weights for _, story_id in broken]
-            counted.bursts[event.event_id] = burst(vectors)
-        features = renew_features(counted.bursts[event.event_id], new, window[-1][0] - broken[-1][0])
+            counted.bursts[event.event_id] = burst([story.weights for story in broken])
+        features = renew_features(counted.bursts[event.event_id], new, window[-1].time - broken[-1].time)
         if edition.watch is not None:
-            edition.watch.renew([story_id for _, story_id in broken], [story_id for _, story_id in window], features)
+            edition.watch.renew([story.id for story in broken], [story.id for story in window], features)
         if renew_score(edition.weights.renew, features) < log_odds(edition.rule.renew_at):
             return False
     return True
 
 
-def _broken_window(edition: Edition, counted: Counted, event: EventMark) -> Window:
+def _broken_window(counted: Counted, event: EventMark) -> Window:
     """The stories that were in the window in which the event broke."""
-    low = bisect_left(counted.stories, (event.window_start, ""))
-    high = bisect_right(counted.stories, (event.window_end + 1, ""))
-    return [
-        story for story in counted.stories[low:high] if edition.rows[story[1]].assignment.position <= event.position
-    ]
+    low = bisect_left(counted.stories, event.window_start, key=TIME)
+    high = bisect_right(counted.stories, event.window_end, key=TIME)
+    return [story for story in counted.stories[low:high] if story.position <= event.position]
 
 
 def _start(edition: Edition, counted: Counted, window: Window, cause: Assignment) -> EventUpdate:
@@ -150,9 +143,9 @@ def _start(edition: Edition, counted: Counted, window: Window, cause: Assignment
         started_at=edition.lifetimes.stream_time,
         reported=0,
         position=cause.position,
-        window_start=window[0][0],
-        window_end=window[-1][0],
-        since=None if first else window[0][0],
+        window_start=window[0].time,
+        window_end=window[-1].time,
+        since=None if first else window[0].time,
     )
     counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
     edition.expect_end(counted)
@@ -173,7 +166,3 @@ def _end_events(edition: Edition, cause: Assignment) -> list[EventUpdate]:
         counted.move(active=False)
         updates.append(describe(edition, counted, "ended", last_window(edition, counted), cause))
     return updates
-
-
-def _publisher(edition: Edition, story_id: str) -> str:
-    return edition.rows[story_id].assignment.story.family

@@ -12,8 +12,8 @@ Rows that are kept give the stream time at which each came as all rows did, as f
 gone lay before the horizon.
 """
 
-from collections import deque
 from collections.abc import Iterator
+from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
 
@@ -32,7 +32,8 @@ class Lifetimes:
         self.stream_time = 0
         self.survivor: dict[str, str] = {}
         self._last: dict[str, int] = {}
-        self._by_last: deque[tuple[int, str]] = deque()
+        self._looks: list[tuple[int, str]] = []
+        """when each was last known to have a story: a heap, with those that were merged or have had stories since"""
 
     @property
     def horizon(self) -> int:
@@ -47,8 +48,9 @@ class Lifetimes:
 
     def touch(self, cluster_id: str) -> None:
         """A story comes to the cluster."""
+        if cluster_id not in self._last:
+            heappush(self._looks, (self.stream_time, cluster_id))
         self._last[cluster_id] = self.stream_time
-        self._by_last.append((self.stream_time, cluster_id))
 
     def merge(self, absorbed: str, survivor: str) -> None:
         """`absorbed` lives on as `survivor`, to which the story that shows it comes now."""
@@ -61,8 +63,13 @@ class Lifetimes:
 
     def expire(self) -> Iterator[str]:
         """Forget each cluster whose last story came before the horizon, and yield its id."""
-        while self._by_last and self._by_last[0][0] < self.horizon:
-            last, cluster_id = self._by_last.popleft()
-            if self._last.get(cluster_id) == last:
-                del self._last[cluster_id]
+        looks = self._looks
+        while looks and looks[0][0] < self.horizon:
+            seen, cluster_id = looks[0]
+            last = self._last.get(cluster_id, seen)
+            if last > seen:
+                heapreplace(looks, (last, cluster_id))
+                continue
+            heappop(looks)
+            if self._last.pop(cluster_id, None) is not None:
                 yield cluster_id

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from pipeline.similarity.buckets import Keys, Numbers, band_keys, insert, query
 from pipeline.similarity.centroids import Entries, Heads, Owners, Weights, add, count_held
 from pipeline.similarity.compiled import kernel
-from pipeline.similarity.items import WIDTH, Ids, put, rank
+from pipeline.similarity.items import WIDTH, Ids, Prints, put, rank
 from pipeline.similarity.tfidf import EVERYWHERE, weigh
+from pipeline.stages.copies import first_copy
 from pipeline.stages.merge import merge
 from pipeline.stages.scores import FIRST, LAST, SIZE, SQUARE, Facts, consider
 
@@ -35,8 +36,9 @@ def match(
     after: int,
     capacity: int,
     tokens: NDArray[np.uint32],
-    sizes: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    sizes: NDArray[np.uint8],
+    prints: Prints,
+    groups: NDArray[np.int32],
     ids: Ids,
     counts: NDArray[np.int64],
     held: int,
@@ -58,6 +60,13 @@ def match(
     merging: NDArray[np.float64],
     least_shared: int,
     least_similar: float,
+    upper: int,
+    lower: int,
+    copy_least: float,
+    copy_at: float,
+    copy_bits_at: float,
+    copy_bits: int,
+    copy_beginning: int,
     keys: Keys,
     weights: NDArray[np.int64],
     scores: NDArray[np.float64],
@@ -67,18 +76,19 @@ def match(
     asked: NDArray[np.int64],
     taken: NDArray[np.bool_],
     compared: NDArray[np.float64],
-) -> tuple[int, int, int]:
-    """The story's vector, its most similar stories, the clusters nearest to it and those it joins; returns how many of each.
+) -> tuple[int, int, int, int]:
+    """The story's vector, its most similar stories, the clusters nearest to it and those it joins.
 
     Fills `keys`, `weights`, `similar` with `scores`, `near` with `features`, and `asked`, `taken` and `compared`. The parameters
-    are those of `weigh`, `band_keys`, `query`, `rank`, `consider` and `merge`.
+    are those of `weigh`, `band_keys`, `query`, `rank`, `first_copy`, `consider` and `merge`. Returns how many are similar, which
+    of these it is a copy of (or -1), how many clusters are near, and how many were asked.
     """
     bands = len(head)
     terms = np.empty((3, held))
     weigh(owners, entries, ids, counts, held, documents, lead_weight, terms, weights)
     keys[:] = band_keys(signature, bands, rows)
     if held == 0:
-        return 0, 0, 0
+        return 0, -1, 0, 0
     found, shared = np.empty(bands * capacity, np.int64), np.empty(bands * capacity, np.int64)
     count = query(head, node, seen, keys, oldest, after, capacity, found, shared)
     ranked = rank(
@@ -91,6 +101,21 @@ def match(
         least_similar,
         scores,
         similar,
+    )
+    copied = first_copy(
+        tokens,
+        sizes,
+        prints,
+        similar[:ranked],
+        scores,
+        ids[: min(held, WIDTH)],
+        upper,
+        lower,
+        copy_least,
+        copy_at,
+        copy_bits_at,
+        copy_bits,
+        copy_beginning,
     )
     theirs = np.empty(count, np.int64)
     for index in range(count):
@@ -128,7 +153,7 @@ def match(
         taken,
         compared,
     )
-    return ranked, considered, joining
+    return ranked, copied, considered, joining
 
 
 @kernel
@@ -138,21 +163,24 @@ def keep(
     node: NDArray[np.uint32],
     keys: Keys,
     tokens: NDArray[np.uint32],
-    sizes: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    sizes: NDArray[np.uint8],
+    prints: Prints,
+    groups: NDArray[np.int32],
     owners: Owners,
     entries: Entries,
     heads: Heads,
     ids: Ids,
     weights: Weights,
     held: int,
+    upper: int,
+    lower: int,
     group: int,
     facts: Facts,
     time: int,
 ) -> int:
     """Take a story of a group in, at its time; returns how many entries are new."""
     insert(head, node, keys, number)
-    put(tokens, sizes, groups, number, ids[:held], group)
+    put(tokens, sizes, prints, groups, number, ids[:held], upper, lower, group)
     new, grown = add(owners, entries, heads, group, ids, weights, held)
     facts[group, FIRST] = min(facts[group, FIRST], time)
     facts[group, LAST] = max(facts[group, LAST], time)

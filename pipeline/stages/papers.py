@@ -1,6 +1,6 @@
 """The decisions of the two papers whose rules Newsburst is compared with; see `pipeline.stages.profiles`."""
 
-from pipeline.records import Assignment, Similar
+from pipeline.records import Similar
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import Numbers
 from pipeline.stages.choice import Choice
@@ -20,15 +20,13 @@ def newshound(edition: Edition, candidates: tuple[Numbers, Numbers], sketch: Ske
         for number, shared in zip(candidates[0].tolist(), candidates[1].tolist(), strict=True)
         if shared >= rule.similar_bands
     ]
-    ranked = [
-        (-score, edition.rows[matchable.ids[number]]) for score, number in sorted(found) if -score >= rule.similar_at
-    ]
-    linked = {edition.lifetimes.resolve(row.cluster_id) for _, row in ranked}
+    ranked = [(-score, number) for score, number in sorted(found) if -score >= rule.similar_at]
+    linked = {_cluster_id(edition, number) for _, number in ranked}
     if not linked:
         return Choice(None, [], [], None)
     survivor = min(linked, key=lambda cluster_id: (edition.clusters[cluster_id].first, cluster_id))
-    similar = [Similar(row.story.id, round(score, 4)) for score, row in ranked[: rule.similar_kept]]
-    copies = [row.duplicate_of or row.story.id for score, row in ranked if score == 1.0]
+    similar = [Similar(_story_id(edition, number), round(score, 4)) for score, number in ranked[: rule.similar_kept]]
+    copies = [matchable.original(number) for score, number in ranked if score == 1.0]
     return Choice(survivor, sorted(linked - {survivor}), similar, copies[0] if copies else None)
 
 
@@ -41,19 +39,27 @@ def hu_you(edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: i
     copies could then never break, so here they are kept and linked.
     """
     rule, matchable = edition.rule, edition.matchable
-    rows: list[tuple[int, int, Assignment]] = []
+    found: list[tuple[int, int]] = []
     for number in candidates[0].tolist():
-        row = edition.rows[matchable.ids[number]]
-        bits = simhash.distance(fingerprint, simhash.from_hex(row.simhash))
+        bits = simhash.distance(fingerprint, matchable.items.print_of(number))
         if bits <= rule.similar_bits:
-            rows.append((bits, row.position, row))
-    rows.sort()
+            found.append((bits, number))
+    found.sort()
     leaders: list[tuple[int, int, str]] = []
-    for cluster_id in {row.cluster_id for _, _, row in rows}:
+    for cluster_id in {_cluster_id(edition, number) for _, number in found}:
         cluster = edition.clusters[cluster_id]
-        bits = simhash.distance(fingerprint, simhash.from_hex(edition.rows[cluster.members[0]].simhash))
+        bits = simhash.distance(fingerprint, cluster.print)
         if bits <= rule.similar_bits:
             leaders.append((bits, int(edition.facts[cluster.group, OPENED]), cluster_id))
-    similar = [Similar(row.story.id, 1 - bits / simhash.BITS) for bits, _, row in rows[:10]]
-    copies = [row.duplicate_of or row.story.id for bits, _, row in rows if bits <= rule.duplicate_bits]
+    similar = [Similar(_story_id(edition, number), 1 - bits / simhash.BITS) for bits, number in found[:10]]
+    copies = [matchable.original(number) for bits, number in found if bits <= rule.duplicate_bits]
     return Choice(min(leaders)[2] if leaders else None, [], similar, copies[0] if copies else None)
+
+
+def _story_id(edition: Edition, number: int) -> str:
+    return edition.matchable.ids[edition.matchable.items.slot(number)]
+
+
+def _cluster_id(edition: Edition, number: int) -> str:
+    items = edition.matchable.items
+    return edition.in_group[int(items.group[items.slot(number)])].id

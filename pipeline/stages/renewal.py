@@ -12,21 +12,21 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from operator import mul
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.scores import affinity, inner_similarity, log_hours
 from pipeline.stages.weights import RenewWeights
 
-Vector = Mapping[str, int]
-"""A TF-IDF vector in fixed point."""
+Vector = Mapping[Any, int]
+"""A TF-IDF vector in fixed point, by token or what stands for one."""
 
 
 class Burst(NamedTuple):
     """The stories of a window, as they are compared."""
 
     size: int
-    mean: dict[str, float]
+    mean: dict[Any, float]
     """the mean of their vectors, each of length one"""
     square: float
     """the squared length of the mean"""
@@ -34,7 +34,7 @@ class Burst(NamedTuple):
 
 def burst(vectors: Sequence[Vector]) -> Burst:
     """The mean of at least two vectors."""
-    sums: defaultdict[str, int] = defaultdict(int)
+    sums: defaultdict[Any, int] = defaultdict(int)
     for vector in vectors:
         for token, weight in vector.items():
             sums[token] += weight

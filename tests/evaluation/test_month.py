@@ -61,12 +61,12 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         matchable = clusterings.matchable
         sizes.append(
             [
-                len(clusterings.rows),
+                len(clusterings.known),
                 len(clusterings.centroids.entries),
                 len(clusterings.facts),
                 len(clusterings.lifetimes.survivor),
-                len(matchable.ids),
-                len(detections.rows),
+                len(matchable),
+                sum(len(counted.stories) for counted in detections.counted.values()),
                 len(detections.counted),
             ]
         )

@@ -12,7 +12,8 @@ sets = st.sets(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
 
 def put(table, number, ids, group, oldest):
     table.reserve(number, oldest)
-    kernels.put(table.tokens, table.sizes, table.group, number, ids, group)
+    upper, lower = number << 7, 2**32 - 1 - number
+    kernels.put(table.tokens, table.sizes, table.prints, table.group, number, ids, upper, lower, group)
 
 
 def groups(table, numbers):
@@ -47,6 +48,7 @@ def test_the_ring_grows_and_slots_are_used_again():
     numbers = np.arange(3_000, 5_000)
     assert groups(table, numbers).tolist() == numbers.tolist()
     assert rank(table, (numbers, np.full(2_000, 9)), token_ids(["4321", "x"]), 1, 0.9, 10) == [(1.0, 4321)]
+    assert table.print_of(4_321) == 4_321 << 39 | 2**32 - 1 - 4_321
     table.move([4_000, 4_001], 7)
     assert groups(table, np.array([3_999, 4_000, 4_001])).tolist() == [3_999, 7, 7]
 

@@ -15,7 +15,7 @@ from pipeline.similarity.centroids import GROUP, HELD, SUM
 from pipeline.similarity.items import token_ids
 from pipeline.similarity.tfidf import EVERYWHERE
 from pipeline.stages import cluster as cluster_stage
-from pipeline.stages import clustering, match, merge, scores
+from pipeline.stages import clustering, copies, match, merge, scores
 from pipeline.stages.cluster import cluster
 from pipeline.stages.clustering import Edition, advance, restore
 from pipeline.stages.rules import ClusterRule
@@ -30,8 +30,17 @@ headlines = st.lists(st.sampled_from(WORDS), min_size=0, max_size=6).map(" ".joi
 streams = st.lists(st.tuples(headlines, st.integers(-120, 120)), max_size=40)
 
 
-def run(edition, stories):
-    return [cluster(edition, story, position) for position, story in enumerate(stories)]
+def run(edition, stories, rows=None):
+    """What each story brings; `rows` becomes those that are kept, by story."""
+    rows = {} if rows is None else rows
+    outcomes = []
+    for position, story in enumerate(stories):
+        outcome = cluster(edition, story, position)
+        outcomes.append(outcome)
+        rows[story.story.id] = outcome.assignment
+        for story_id in outcome.dropped.rows:
+            del rows[story_id]
+    return outcomes
 
 
 def records(stream):
@@ -58,12 +67,20 @@ def sums(edition, cluster):
 def picture(edition):
     """All that the state is, in comparable form."""
     clusters = {
-        key: (c.first, c.position, sorted(c.members), sums(edition, c), facts(edition, c), c.publishers)
+        key: (
+            c.first,
+            c.position,
+            sorted(c.members),
+            sorted(c.absorbed),
+            c.publishers,
+            sums(edition, c),
+            facts(edition, c),
+        )
         for key, c in edition.clusters.items()
     }
-    resolved = {story_id: edition.lifetimes.resolve(row.cluster_id) for story_id, row in edition.rows.items()}
     everywhere = held_by(edition, EVERYWHERE)
-    return clusters, resolved, everywhere, edition.lifetimes.stream_time, edition.position
+    known, survivors = sorted(edition.known), edition.lifetimes.survivor
+    return clusters, known, survivors, everywhere, edition.lifetimes.stream_time, edition.position
 
 
 def test_stories_of_one_event_share_a_cluster_and_others_do_not():
@@ -149,10 +166,11 @@ def test_clusters_that_would_be_too_large_do_not_merge():
 @given(streams)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_sums_are_those_of_the_members(stream):
-    edition = Edition(NOTHING, RULE)
-    run(edition, records(stream))
+    edition, kept = Edition(NOTHING, RULE), {}
+    run(edition, records(stream), kept)
+    assert edition.known == kept.keys()
     for state in edition.clusters.values():
-        rows = [edition.rows[story_id] for story_id in state.members]
+        rows = [kept[story_id] for story_id in state.members]
         tokens = {token for row in rows for token in row.weights}
         assert sums(edition, state) == {
             int(token_ids([token])[0]): (
@@ -170,10 +188,10 @@ def test_sums_are_those_of_the_members(stream):
             min(row.position for row in rows),
             0,
         ]
-        assert state.first == min(zip(times, state.members, strict=True))
-    words = {token for row in edition.rows.values() for token in row.weights}
+        assert state.first == min(zip(times, state.members, [row.story.title for row in rows], strict=True))
+    words = {token for row in kept.values() for token in row.weights}
     assert held_by(edition, EVERYWHERE) == {
-        int(token_ids([token])[0]): (0, sum(token in row.weights for row in edition.rows.values())) for token in words
+        int(token_ids([token])[0]): (0, sum(token in row.weights for row in kept.values())) for token in words
     }
 
 
@@ -181,10 +199,9 @@ def test_sums_are_those_of_the_members(stream):
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_a_state_restored_from_its_rows_goes_on_as_the_old_one(stream, cut, random):
     stories = records(stream)
-    old = Edition(NOTHING, RULE)
-    for position, record in enumerate(stories[:cut]):
-        cluster(old, record, position)
-    rows = [decode(encode(row), Assignment) for row in old.rows.values()]
+    old, kept = Edition(NOTHING, RULE), {}
+    run(old, stories[:cut], kept)
+    rows = [decode(encode(row), Assignment) for row in kept.values()]
     random.shuffle(rows)
     new = Edition(NOTHING, RULE)
     restore(new, rows)
@@ -223,7 +240,7 @@ def test_ten_thousand_identical_headlines_stay_bounded(headline):
     edition = Edition(NOTHING, replace(ClusterRule(), look_back=HOUR))
     for n in range(10_000):
         cluster(edition, fingerprinted(f"s{n}", headline, n / 100), n)
-    assert len(edition.matchable.ids) <= 60 * 100 + 1
+    assert len(edition.matchable) <= 60 * 100 + 1
     if headline:
         assert len(edition.clusters) == 1
 
@@ -285,7 +302,7 @@ def test_decisions_are_the_same_uncompiled(stream):
     stories = records(stream)
     compiled = [outcome and outcome.assignment for outcome in run(Edition(NOTHING, RULE), stories)]
     with pytest.MonkeyPatch.context() as patch:
-        for module in (buckets, centroids, items, tfidf, scores, merge, match, clustering, cluster_stage):
+        for module in (buckets, centroids, items, tfidf, scores, merge, copies, match, clustering, cluster_stage):
             for name, value in list(vars(module).items()):
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)

@@ -44,8 +44,17 @@ def stories(stream, step=7):
     return made
 
 
-def run(edition, rows):
-    return [update for row in rows for update in detect(edition, row).updates]
+def run(edition, rows, kept=None):
+    """The updates that assignments bring; `kept` becomes the rows that are kept, by story."""
+    kept = {} if kept is None else kept
+    updates = []
+    for row in rows:
+        outcome = detect(edition, row)
+        updates += outcome.updates
+        kept[row.story.id] = outcome.row
+        for story_id in outcome.dropped.rows:
+            del kept[story_id]
+    return updates
 
 
 def burst(count, at=0.0, cluster_id="ca", first=0, publishers="pqrs", step=1.0):
@@ -133,9 +142,9 @@ def test_a_late_story_can_start_what_is_over_already():
 
 
 def test_a_restored_event_that_has_ended_stays_ended_and_goes_on_in_sequence():
-    old, new = Edition(RULE), Edition(RULE)
-    run(old, [*burst(4), *burst(2, at=70, cluster_id="cb", first=4)])
-    restore(new, [row for row in old.rows.values() if row.assignment.position != 4])  # the one that ended it is gone
+    old, new, kept = Edition(RULE), Edition(RULE), {}
+    run(old, [*burst(4), *burst(2, at=70, cluster_id="cb", first=4)], kept)
+    restore(new, [row for row in kept.values() if row.assignment.position != 4])  # the one that ended it is gone
     assert run(new, burst(1, at=72, cluster_id="cb", first=6)) == []
     updates = run(new, burst(4, at=80, first=7))
     assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "updated", 3)]

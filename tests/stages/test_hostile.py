@@ -90,7 +90,7 @@ def test_every_story_in_one_bucket_costs_no_more_than_its_capacity():
     text = "same eight words in every story of today"
     clusterings, _ = run([fingerprinted(f"s{n}", text, n / 50) for n in range(3_000)])
     rule = clusterings.rule
-    keys = story_keys(rule, minhash.signature(text.split()), "0" * 16)
+    keys = story_keys(rule, minhash.signature(text.split()), 0)
     numbers, shared = clusterings.matchable.buckets.query(keys)
     assert len(numbers) == rule.bucket_capacity
     assert set(shared.tolist()) == {rule.bands}
@@ -98,4 +98,5 @@ def test_every_story_in_one_bucket_costs_no_more_than_its_capacity():
 
 def test_a_flood_of_copies_is_linked_to_the_first():
     clusterings, _ = run([fingerprinted(f"s{n}", "quake strikes nepal capital today", n / 50) for n in range(300)])
-    assert {row.duplicate_of for row in clusterings.rows.values()} == {None, "s0"}
+    assert {*clusterings.matchable.copy_of[:300]} == {None, "s0"}
+    assert clusterings.matchable.copy_of[0] is None

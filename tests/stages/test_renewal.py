@@ -91,8 +91,7 @@ def test_restored_events_are_compared_as_before():
         *burst("miley cyrus hospitalized allergic reaction", 20, 600),
     ]
     old, new = Edition(RULE), Edition(RULE)
-    run(old, rows[:30])
-    restore(new, [decode(encode(row), Detection) for row in old.rows.values()])
+    restore(new, [decode(encode(detect(old, row).row), Detection) for row in rows[:30]])
     assert run(new, rows[30:]) == run(old, rows[30:])
 
 

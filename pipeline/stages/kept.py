@@ -1,0 +1,67 @@
+"""Kept: what stays of a story that was counted, packed. There may be millions, and few are ever looked at again."""
+
+from array import array
+from operator import attrgetter
+from sys import intern
+from typing import NamedTuple
+
+import msgspec
+
+from pipeline.records import Assignment
+from pipeline.similarity.items import checksums
+
+TIME = attrgetter("time")
+"""To look stories up by their times."""
+
+
+class Text(msgspec.Struct, frozen=True, array_like=True):
+    """What people read of a story."""
+
+    title: str
+    publisher: str
+    url: str
+
+
+class Kept(NamedTuple):
+    """A counted story; they are in the order of their times, then of their ids."""
+
+    time: int
+    id: str
+    position: int
+    family: str
+    is_copy: bool
+    vector: bytes
+    """the checksums of its tokens, then their TF-IDF weights, 4 bytes each"""
+    packed: bytes
+    """its Text, in msgpack"""
+
+    @property
+    def text(self) -> Text:
+        """What people read of it."""
+        return msgspec.msgpack.decode(self.packed, type=Text)
+
+    @property
+    def tokens(self) -> "array[int]":
+        """The checksums of its tokens."""
+        return array("I", self.vector[: len(self.vector) // 2])
+
+    @property
+    def weights(self) -> dict[int, int]:
+        """Its TF-IDF vector, by the checksums of its tokens."""
+        numbers = array("I", self.vector)
+        half = len(numbers) // 2
+        return dict(zip(numbers[:half], numbers[half:], strict=True))
+
+
+def keep(row: Assignment, time: int) -> Kept:
+    """What stays of an assigned story of `time`."""
+    story = row.story
+    return Kept(
+        time,
+        story.id,
+        row.position,
+        intern(story.family),  # most come again and again
+        row.duplicate_of is not None,
+        array("I", [*checksums(row.weights), *row.weights.values()]).tobytes(),
+        msgspec.msgpack.encode(Text(story.title, story.publisher, story.url)),
+    )
