@@ -11,11 +11,12 @@ from agents.batches import Raw, batches, by_partition
 from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox
-from agents.tables import Partition, StageTable, clustering_table
+from agents.tables import Partition, StageTable
 from pipeline.config import Settings
-from pipeline.records import Assignment, Cluster, Fingerprint, InvalidRecord, decode, encode
+from pipeline.languages.background import background
+from pipeline.records import Assignment, Cluster, Fingerprint, InvalidRecord, Place, decode, encode
 from pipeline.stages.cluster import cluster
-from pipeline.stages.clustering import Edition
+from pipeline.stages.clustering import Edition, restore
 
 STAGE = "cluster"
 
@@ -23,7 +24,18 @@ STAGE = "cluster"
 def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Edition]:
     """Add the agent to the app; returns its table."""
     assignments, clusters = settings.topic("assignments"), settings.topic("clusters")
-    table = clustering_table(app, settings)
+    rule, weights = settings.cluster_rule(), settings.score_weights()
+    table = StageTable(
+        app,
+        settings,
+        STAGE,
+        "clustering",
+        "fingerprints",
+        Assignment,
+        _place_of,
+        lambda name: Edition(background(name), rule, weights),
+        restore,
+    )
 
     def say(state: Cluster, number: int) -> Message:
         return Message(clusters, state.id.encode(), encode(state), number)
@@ -62,3 +74,8 @@ def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Editio
                 count(STAGE, await table.transact(number, records, work))
 
     return table
+
+
+def _place_of(row: bytes) -> tuple[str, int]:
+    found = decode(row, Place)
+    return found.story.edition, found.position

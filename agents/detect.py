@@ -12,11 +12,11 @@ from agents.batches import Raw, batches, by_partition
 from agents.dead_letters import letter
 from agents.metrics import UPDATE_SECONDS, count
 from agents.outbox import Message, Outbox
-from agents.tables import Partition, StageTable, detection_table
+from agents.tables import Partition, StageTable
 from pipeline.config import Settings
-from pipeline.records import Assignment, Detection, InvalidRecord, decode, encode
+from pipeline.records import Assignment, Detection, DetectionPlace, InvalidRecord, decode, encode
 from pipeline.stages import clustering
-from pipeline.stages.counting import Edition
+from pipeline.stages.counting import Edition, restore
 from pipeline.stages.detect import detect
 
 STAGE = "detect"
@@ -27,7 +27,19 @@ def declare(
 ) -> StageTable[Detection, Edition]:
     """Add the agent to the app, behind the stage that has the table `after`; returns its own."""
     topic = settings.topic("events")
-    table = detection_table(app, settings, after)
+    rule, weights = settings.detect_rule(), settings.score_weights()
+    table = StageTable(
+        app,
+        settings,
+        STAGE,
+        "detection",
+        "assignments",
+        Detection,
+        _place_of,
+        lambda _: Edition(rule, weights),
+        restore,
+        after,
+    )
 
     def work(partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox) -> Counter[str]:
         number, outcomes = partition.number, Counter[str]()
@@ -57,3 +69,8 @@ def declare(
                 count(STAGE, await table.transact(number, records, work))
 
     return table
+
+
+def _place_of(row: bytes) -> tuple[str, int]:
+    found = decode(row, DetectionPlace).assignment
+    return found.story.edition, found.position

@@ -30,9 +30,7 @@ from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender, may_pass
 from pipeline.config import Settings
 from pipeline.connection import connection
-from pipeline.languages.background import background
-from pipeline.records import Assignment, Detection, Record, decode
-from pipeline.stages import clustering, counting
+from pipeline.records import Record, decode
 from pipeline.topics import LARGEST_MESSAGE, changelog
 from pipeline.upgrade import HEADER, VERSION, upgraded
 
@@ -44,6 +42,7 @@ FAULTS = 10
 """Records of a batch that a stage may fail on."""
 HEAD_START = 0.2
 """Seconds by which a table lets the one before it begin."""
+
 
 R = TypeVar("R", bound=Record)
 E = TypeVar("E")
@@ -67,7 +66,11 @@ class Partition(Generic[E]):
 
 
 class StageTable(Generic[R, E]):
-    """The editions of a stage, by partition of the topic `source` that it reads, and the changelog that they are built from."""
+    """The editions of a stage, by partition of the topic `source` that it reads, and the changelog that they are built from.
+
+    `place_of` says of an encoded row to which edition it belongs, and where in the order of rows; `restore` takes them in order.
+    Of two tables, the one that is `after` the other lets it load first.
+    """
 
     def __init__(
         self,
@@ -77,15 +80,15 @@ class StageTable(Generic[R, E]):
         name: str,
         source: str,
         kind: type[R],
-        edition_of: Callable[[R], str],
+        place_of: Callable[[bytes], tuple[str, int]],
         new_edition: Callable[[str], E],
-        restore: Callable[[E, list[R]], None],
+        restore: Callable[[E, Iterator[R]], None],
         after: "StageTable[Any, Any] | None" = None,
     ) -> None:
         self._app, self._settings = app, settings
         self._stage, self._name = stage, name
         self._topic, self._source = changelog(settings, name), settings.topic(source)
-        self._kind, self._edition_of, self._new_edition, self._restore = kind, edition_of, new_edition, restore
+        self._kind, self._place_of, self._new_edition, self._restore = kind, place_of, new_edition, restore
         self._after = after
         self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
@@ -226,14 +229,22 @@ class StageTable(Generic[R, E]):
             gc.enable()
 
     def _restored(self, rows: list[bytes]) -> dict[str, E]:
-        found: dict[str, list[R]] = {}
-        while rows:  # the bytes go as the records come
-            row = decode(rows.pop(), self._kind)
-            found.setdefault(self._edition_of(row), []).append(row)
+        found: dict[str, list[tuple[int, bytes]]] = {}
+        for row in rows:
+            name, position = self._place_of(row)
+            found.setdefault(name, []).append((position, row))
+        rows.clear()
         editions = {name: self._new_edition(name) for name in found}
         for name, edition in editions.items():
-            self._restore(edition, found.pop(name))
+            self._restore(edition, self._decoded(found.pop(name)))
         return editions
+
+    def _decoded(self, rows: list[tuple[int, bytes]]) -> Iterator[R]:
+        """The rows by position, decoded one by one: the bytes go as the records come."""
+        rows.sort(reverse=True)
+        while rows:
+            _, row = rows.pop()
+            yield decode(row, self._kind)
 
 
 def _one_by_one(records: list[ConsumerRecord], read: list[ConsumerRecord]) -> Iterator[ConsumerRecord]:
@@ -241,38 +252,3 @@ def _one_by_one(records: list[ConsumerRecord], read: list[ConsumerRecord]) -> It
     for record in records:
         read.append(record)
         yield record
-
-
-def clustering_table(app: faust.App, settings: Settings) -> StageTable[Assignment, clustering.Edition]:
-    """The table of the cluster stage."""
-    rule, weights = settings.cluster_rule(), settings.score_weights()
-    return StageTable(
-        app,
-        settings,
-        "cluster",
-        "clustering",
-        "fingerprints",
-        Assignment,
-        lambda row: row.story.edition,
-        lambda name: clustering.Edition(background(name), rule, weights),
-        clustering.restore,
-    )
-
-
-def detection_table(
-    app: faust.App, settings: Settings, after: StageTable[Any, Any]
-) -> StageTable[Detection, counting.Edition]:
-    """The table of the detect stage; `after` is that of the stage before."""
-    rule, weights = settings.detect_rule(), settings.score_weights()
-    return StageTable(
-        app,
-        settings,
-        "detect",
-        "detection",
-        "assignments",
-        Detection,
-        lambda row: row.assignment.story.edition,
-        lambda _: counting.Edition(rule, weights),
-        counting.restore,
-        after,
-    )

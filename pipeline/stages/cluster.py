@@ -194,8 +194,7 @@ def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, copied: in
     duplicate_of = None
     if similar:
         numbers = found.similar[:similar].tolist()
-        names = [matchable.ids[matchable.items.slot(number)] for number in numbers]
-        ranked = list(map(Similar, names, found.scores[:similar].tolist()))
+        ranked = list(map(Similar, matchable.names(numbers), found.scores[:similar].tolist()))
         if copied >= 0:
             duplicate_of = matchable.original(numbers[copied])
     if fingerprint.body_signature is not None:

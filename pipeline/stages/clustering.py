@@ -7,6 +7,7 @@ and rows live as long as their cluster. `restore` is that function.
 from array import array
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from sys import intern
 
 import numpy as np
@@ -117,13 +118,12 @@ class Edition:
 
 
 def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
-    """Build the state from the rows that were kept.
+    """Build the state from the rows that were kept, which come in the order of their positions.
 
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
-    in_order = sorted(rows, key=lambda row: row.position)
-    for start in range(0, len(in_order), AT_ONCE):
-        part = in_order[start : start + AT_ONCE]
+    in_order = iter(rows)
+    while part := list(islice(in_order, AT_ONCE)):
         headlines = [headline(row) for row in part]
         for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
             time = to_micros(row.story.crawled_at)

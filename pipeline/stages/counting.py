@@ -111,11 +111,11 @@ class Edition:
 
 
 def restore(edition: Edition, rows: Iterable[Detection]) -> None:
-    """Build the state from the rows that were kept.
+    """Build the state from the rows that were kept, which come in the order of their positions.
 
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
-    for row in sorted(rows, key=lambda row: row.assignment.position):
+    for row in rows:
         time = to_micros(row.assignment.story.crawled_at)
         edition.lifetimes.advance(time)
         counted, _, _ = count(edition, row.assignment, time)

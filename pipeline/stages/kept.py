@@ -1,6 +1,7 @@
 """Kept: what stays of a story that was counted, packed. There may be millions, and few are ever looked at again."""
 
 from array import array
+from collections.abc import Iterable
 from operator import attrgetter
 from sys import intern
 from typing import NamedTuple
@@ -41,16 +42,16 @@ class Kept(NamedTuple):
         return msgspec.msgpack.decode(self.packed, type=Text)
 
     @property
-    def tokens(self) -> "array[int]":
+    def tokens(self) -> list[int]:
         """The checksums of its tokens."""
-        return array("I", self.vector[: len(self.vector) // 2])
+        return memoryview(self.vector[: len(self.vector) // 2]).cast("I").tolist()
 
     @property
-    def weights(self) -> dict[int, int]:
-        """Its TF-IDF vector, by the checksums of its tokens."""
-        numbers = array("I", self.vector)
+    def weights(self) -> Iterable[tuple[int, int]]:
+        """Its TF-IDF vector: the checksum and the weight of each token."""
+        numbers = memoryview(self.vector).cast("I").tolist()
         half = len(numbers) // 2
-        return dict(zip(numbers[:half], numbers[half:], strict=True))
+        return zip(numbers[:half], numbers[half:], strict=True)
 
 
 def keep(row: Assignment, time: int) -> Kept:

@@ -73,6 +73,11 @@ class Matchable:
             here, there = kept % old, kept % slots
             self.ids[there], self.copy_of[there], self._came[there] = ids[here], copy_of[here], came[here]
 
+    def names(self, numbers: Iterable[int]) -> list[str]:
+        """The ids of the stories with these numbers."""
+        ids, last = self.ids, len(self.ids) - 1
+        return [ids[number & last] for number in numbers]
+
     def original(self, number: int) -> str:
         """The first story of which the one with this number is a copy: it, if it is none."""
         slot = self.items.slot(number)

@@ -25,7 +25,10 @@ def newshound(edition: Edition, candidates: tuple[Numbers, Numbers], sketch: Ske
     if not linked:
         return Choice(None, [], [], None)
     survivor = min(linked, key=lambda cluster_id: (edition.clusters[cluster_id].first, cluster_id))
-    similar = [Similar(_story_id(edition, number), round(score, 4)) for score, number in ranked[: rule.similar_kept]]
+    names = matchable.names(number for _, number in ranked)
+    similar = [
+        Similar(name, round(score, 4)) for name, (score, _) in zip(names[: rule.similar_kept], ranked, strict=False)
+    ]
     copies = [matchable.original(number) for score, number in ranked if score == 1.0]
     return Choice(survivor, sorted(linked - {survivor}), similar, copies[0] if copies else None)
 
@@ -51,13 +54,10 @@ def hu_you(edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: i
         bits = simhash.distance(fingerprint, cluster.print)
         if bits <= rule.similar_bits:
             leaders.append((bits, int(edition.facts[cluster.group, OPENED]), cluster_id))
-    similar = [Similar(_story_id(edition, number), 1 - bits / simhash.BITS) for bits, number in found[:10]]
+    names = matchable.names(number for _, number in found)
+    similar = [Similar(name, 1 - bits / simhash.BITS) for name, (bits, _) in zip(names[:10], found, strict=False)]
     copies = [matchable.original(number) for bits, number in found if bits <= rule.duplicate_bits]
     return Choice(min(leaders)[2] if leaders else None, [], similar, copies[0] if copies else None)
-
-
-def _story_id(edition: Edition, number: int) -> str:
-    return edition.matchable.ids[edition.matchable.items.slot(number)]
 
 
 def _cluster_id(edition: Edition, number: int) -> str:

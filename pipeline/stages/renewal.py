@@ -10,7 +10,7 @@ compared with the windows in which the cluster broke before, by what changed in 
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.scores import affinity, inner_similarity, log_hours
 from pipeline.stages.weights import RenewWeights
 
-Vector = Mapping[Any, int]
-"""A TF-IDF vector in fixed point, by token or what stands for one."""
+Vector = Iterable[tuple[Any, int]]
+"""A TF-IDF vector in fixed point: each token, or what stands for it, and its weight."""
 
 
 class Burst(NamedTuple):
@@ -36,7 +36,7 @@ def burst(vectors: Sequence[Vector]) -> Burst:
     """The mean of at least two vectors."""
     sums: defaultdict[Any, int] = defaultdict(int)
     for vector in vectors:
-        for token, weight in vector.items():
+        for token, weight in vector:
             sums[token] += weight
     mean = {token: total / (UNIT * len(vectors)) for token, total in sums.items()}
     return Burst(len(vectors), mean, math.fsum(weight * weight for weight in mean.values()))

@@ -10,7 +10,7 @@ from agents import tables
 from agents.outbox import Message, Sender
 from agents.tables import StageTable
 from pipeline import upgrade
-from pipeline.records import Assignment, encode
+from pipeline.records import Assignment, Place, decode, encode
 from pipeline.topics import changelog
 from tests.integration.helpers import _read, prepare, read
 from tests.make import assignment
@@ -31,9 +31,14 @@ class Worker:
         self.app = SimpleNamespace(on_partitions_assigned=Signal(), consumer_generation_id=0)
         self.table = StageTable(
             self.app, settings, "cluster", "clustering", "fingerprints", Assignment,
-            lambda row: row.story.edition, lambda _: set(),
-            lambda edition, rows: edition.update(row.story.id for row in rows),
+            lambda row: (decode(row, Place).story.edition, decode(row, Place).position), lambda _: set(),
+            self.restore,
         )  # fmt: skip
+        self.restored = []
+
+    def restore(self, edition, rows):
+        self.restored = [row.story.id for row in rows]
+        edition.update(self.restored)
 
     async def __aenter__(self):
         return self
@@ -62,7 +67,7 @@ class Worker:
                     edition.add(record)
             edition.difference_update(gone)
             for story_id in new:
-                outbox.append(self.table.row(number, story_id, encode(assignment(1, "ca", story_id))))
+                outbox.append(self.table.row(number, story_id, encode(assignment(ord(story_id[0]), "ca", story_id))))
                 outbox.append(Message(self.settings.topic("events"), story_id.encode(), b"told", number))
             outbox += (self.table.row(number, story_id, None) for story_id in gone)
             return new
@@ -89,6 +94,19 @@ def test_what_was_put_and_not_deleted_is_loaded(settings):
         async with Worker(settings) as worker:
             assert await worker.held(0) == {"a", "c"}
             assert await worker.held(1) == {"z"}
+
+    asyncio.run(run())
+
+
+def test_rows_are_restored_in_the_order_of_their_positions(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker:
+            await worker.add(0, "c", "a", "d", "b")
+        async with Worker(settings) as worker:
+            await worker.held(0)
+            assert worker.restored == ["a", "b", "c", "d"]
 
     asyncio.run(run())
 

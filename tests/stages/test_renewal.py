@@ -16,12 +16,14 @@ from pipeline.times import HOUR
 from tests.make import assignment, unit_vector
 
 RULE = DetectRule(threshold=15, window=4 * HOUR, min_publishers=2)
-vectors = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.1, 5), min_size=1, max_size=5).map(unit_vector)
+vectors = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.1, 5), min_size=1, max_size=5).map(
+    lambda raw: [*unit_vector(raw).items()]
+)
 windows = st.lists(vectors, min_size=2, max_size=8)
 
 
 def vector(text):
-    return unit_vector(dict.fromkeys(text.split(), 1.0))
+    return [*unit_vector(dict.fromkeys(text.split(), 1.0)).items()]
 
 
 def burst(text, first, at, count=20):
