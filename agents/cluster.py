@@ -55,15 +55,15 @@ def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Editio
                 outcomes["repeated"] += 1
                 continue
             story, row = outcome.assignment.story, encode(outcome.assignment)
-            outbox += (table.row(number, story_id, None) for story_id in outcome.dropped.rows)
+            outbox += table.drop(number, outcome.dropped)
             for cluster_id in outcome.dropped.clusters:
                 if cluster_id in latest:
                     outbox.append(say(latest.pop(cluster_id), number))
                 outbox.append(Message(clusters, cluster_id.encode(), None, number))
-            outbox.append(table.row(number, story.id, row))
+            outbox.append(table.row(number, story.id, row, revision=outcome.assignment.revision))
             outbox.append(Message(assignments, story.id.encode(), row, number))
             latest |= {state.id: state for state in outcome.clusters}
-            outcomes["late" if outcome.assignment.late else "done"] += 1
+            outcomes["revised" if outcome.assignment.revision else "late" if outcome.assignment.late else "done"] += 1
         outbox += (say(state, number) for state in latest.values())
         return outcomes
 

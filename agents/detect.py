@@ -54,8 +54,8 @@ def declare(
             if outcome is None:
                 outcomes["repeated"] += 1
                 continue
-            outbox += (table.row(number, story_id, None) for story_id in outcome.dropped.rows)
-            outbox.append(table.row(number, assignment.story.id, encode(outcome.row)))
+            outbox += table.drop(number, outcome.dropped)
+            outbox.append(table.row(number, assignment.story.id, encode(outcome.row), revision=assignment.revision))
             for update in outcome.updates:
                 outbox.append(Message(topic, update.event_id.encode(), encode(update), number))
                 UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())

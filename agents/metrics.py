@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from prometheus_client import Counter, Gauge, Histogram
 
 RECORDS = Counter("newsburst_records_total", "Records that a stage has dealt with.", ["stage", "outcome"])
-"""Outcomes: done, repeated (known already), late (done, but older than the look-back), dead (in the dead letters)."""
+"""Outcomes: done, repeated (known already), revised (known, with another text or retracted), late (done, but older than the
+look-back), dead (in the dead letters)."""
 
 
 def count(stage: str, outcomes: Mapping[str, int] | None) -> None:

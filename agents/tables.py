@@ -1,4 +1,4 @@
-"""The tables of the two stages that keep state: one row a story, in a compacted changelog.
+"""The tables of the two stages that keep state: a row for each story, and one for its latest revision, in a compacted changelog.
 
 A table is the truth from which the state of its partitions is built when a worker comes to own them:
 
@@ -31,6 +31,7 @@ from agents.outbox import Message, Outbox, Sender, may_pass
 from pipeline.config import Settings
 from pipeline.connection import connection
 from pipeline.records import Record, decode
+from pipeline.stages.lifetimes import Dropped
 from pipeline.topics import LARGEST_MESSAGE, changelog
 from pipeline.upgrade import HEADER, VERSION, upgraded
 
@@ -38,6 +39,8 @@ log = structlog.get_logger()
 
 WRITTEN_BY = ((HEADER, str(VERSION).encode()),)
 
+REVISION = b"\xff"
+"""Begins the key of a row that revises a story; in UTF-8 no other key begins so."""
 FAULTS = 10
 """Records of a batch that a stage may fail on."""
 HEAD_START = 0.2
@@ -142,9 +145,17 @@ class StageTable(Generic[R, E]):
                 return result
         return None
 
-    def row(self, number: int, story_id: str, row: bytes | None) -> Message:
-        """The message that writes an encoded row, or deletes it."""
-        return Message(self._topic, story_id.encode(), row, number, WRITTEN_BY)
+    def row(self, number: int, story_id: str, row: bytes | None, *, revision: bool = False) -> Message:
+        """The message that writes the encoded row of a story, or of its latest revision, or deletes it."""
+        key = story_id.encode()
+        return Message(self._topic, REVISION + key if revision else key, row, number, WRITTEN_BY)
+
+    def drop(self, number: int, dropped: Dropped) -> Outbox:
+        """The messages that delete what was dropped."""
+        return [
+            *(self.row(number, story_id, None) for story_id in dropped.rows),
+            *(self.row(number, story_id, None, revision=True) for story_id in dropped.revised),
+        ]
 
     async def close(self) -> None:
         """Give all partitions up."""

@@ -40,6 +40,7 @@ class Story(Record, frozen=True, kw_only=True):
     body: Annotated[str, Meta(max_length=MAX_BODY)] | None = None
     language: Language | None = None
     published_at: Time | None = None
+    retracted: Annotated[bool, Meta(description="The publisher took it back: it leaves counts and reports.")] = False
 
 
 class NormalisedStory(Record, frozen=True, kw_only=True):
@@ -63,6 +64,7 @@ class NormalisedStory(Record, frozen=True, kw_only=True):
     published_at: Time | None = None
     lead: Annotated[list[str], Meta(description="Stems of the content words with which the body begins.")] = []
     body: Annotated[str | None, Meta(description="Clean text of the body; not carried on past the sketches.")] = None
+    retracted: bool = False
 
 
 class Fingerprint(Record, frozen=True, kw_only=True):
@@ -97,6 +99,12 @@ class Assignment(Record, frozen=True, kw_only=True):
         None
     )
     late: Annotated[bool, Meta(description="It came later than the look-back allows to match it.")] = False
+    revision: Annotated[
+        bool,
+        Meta(
+            description="The story was known: its text is corrected, or it is retracted. It stays in its cluster, at its time."
+        ),
+    ] = False
     body_signature: bytes | None = None
 
 
@@ -143,7 +151,9 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     position: Annotated[int, Meta(description="Position of the story that caused this update.")]
     at: Annotated[Time, Meta(description="Stream time of this update.")]
     rule: Rule
-    headline: Annotated[str, Meta(description="Headline of the most central story of the window.")]
+    headline: Annotated[
+        str, Meta(description="Headline of the window's most central story, or of the last that was retracted.")
+    ]
     stories_in_window: int
     publishers_in_window: int
     copies_in_window: Annotated[int, Meta(description="How many of them are near-duplicates of another story.")]

@@ -1,7 +1,10 @@
 """Rows of the tables across versions: a worker takes over what an older one left on the changelogs.
 
 A row says in its header `version` by which shape it was written; without one it is of version 1. New optional fields need no new
-version. What else changes does: raise VERSION, and add the step that makes a row of the new version of one of the old.
+version. What else changes does: raise VERSION, and add the step that makes a row of the new version of one of the old, unless
+the old ones are good as they are.
+
+Version 2 has rows for revisions of stories, which version 1 would take for stories.
 """
 
 from collections.abc import Callable
@@ -9,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-VERSION = 1
+VERSION = 2
 """The version of the rows that this code writes and reads."""
 HEADER = "version"
 
@@ -30,9 +33,10 @@ def upgraded(table: str, value: bytes, version: int) -> bytes:
             f"The table {table} holds rows of version {version}; this worker knows versions up to {VERSION}. "
             "Run the newer workers only, or restore the changelogs from before the upgrade."
         )
-    if version == VERSION:
+    steps = [STEPS[old] for old in range(version, VERSION) if old in STEPS]
+    if not steps:
         return value
     fields = msgspec.json.decode(value, type=dict[str, Any])
-    for step in range(version, VERSION):
-        fields = STEPS[step](table, fields)
+    for step in steps:
+        fields = step(table, fields)
     return msgspec.json.encode(fields)

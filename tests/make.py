@@ -17,7 +17,7 @@ def unit_vector(raw):
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
-def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="en", body=None):
+def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="en", body=None, *, retracted=False):
     words = tokens.split()
     return NormalisedStory(
         id=story_id,
@@ -33,11 +33,25 @@ def story(story_id, tokens="quake city", minutes=0.0, publisher=None, edition="e
         marked=words[:1],
         lead=body.lower().split()[:30] if body else [],
         body=body,
+        retracted=retracted,
     )
 
 
 def fingerprinted(*args, **kwargs) -> Fingerprint:
     return fingerprint(story(*args, **kwargs))
+
+
+def revision(position, cluster_id, *args, **kwargs) -> Assignment:
+    return Assignment(
+        story=story(*args, **kwargs),
+        simhash="0" * 16,
+        position=position,
+        cluster_id=cluster_id,
+        merged=[],
+        weights={},
+        similar=[],
+        revision=True,
+    )
 
 
 def assignment(position, cluster_id, *args, merged=(), duplicate_of=None, **kwargs) -> Assignment:

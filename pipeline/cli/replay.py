@@ -44,8 +44,9 @@ def replay(file: str, out: Path) -> None:
             assignments.write(encode(step.assignment) + b"\n")
             clusters.writelines(encode(state) + b"\n" for state in step.clusters)
             events.writelines(encode(update) + b"\n" for update in step.updates)
-            counts["stories"] += 1
-            counts["clusters"] += (step.clusters[-1].stories == 1) - len(step.assignment.merged)
+            if not step.assignment.revision:
+                counts["stories"] += 1
+                counts["clusters"] += (step.clusters[-1].stories == 1) - len(step.assignment.merged)
             counts["events"] += sum(update.sequence == 1 for update in step.updates)
             counts["updates"] += len(step.updates)
     print_json(counts)

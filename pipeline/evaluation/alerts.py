@@ -32,7 +32,7 @@ def judge(steps: Sequence[Step], truth: Mapping[str, str], rule: DetectRule) -> 
     times: dict[str, list[int]] = {}
     for step in steps:
         story = step.assignment.story
-        if story.id in truth:
+        if story.id in truth and not step.assignment.revision:
             times.setdefault(truth[story.id], []).append(to_micros(story.crawled_at))
     judged = Judged(breaking_labels(times, rule))
     known: set[str] = set()

@@ -107,7 +107,8 @@ def labelled(
     steps: Sequence[Step], clusters: Mapping[str, str], truth: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """The clusters and the labels of the stories that have a label, in one order."""
-    stories = [step.assignment.story.id for step in steps if step.assignment.story.id in truth]
+    rows = [step.assignment for step in steps if not step.assignment.revision]
+    stories = [row.story.id for row in rows if row.story.id in truth]
     return [clusters[story_id] for story_id in stories], [truth[story_id] for story_id in stories]
 
 

@@ -80,13 +80,15 @@ def tune(
     sample = fingerprints[:LARGEST]
     steps = list(replay(sample, cluster_rule, detect_rule, weights))
     clusters = final_clusters(steps)
-    tokens = [list(dict.fromkeys(step.assignment.story.tokens)) for step in steps]
-    found = similarities(tokens, [clusters[step.assignment.story.id] for step in steps])
+    stories = [step.assignment.story for step in steps if not step.assignment.revision]
+    tokens = [list(dict.fromkeys(story.tokens)) for story in stories]
+    found = similarities(tokens, [clusters[story.id] for story in stories])
     if not found.followers:
         raise InvalidRecord(
-            f"None of the {len(steps)} stories is in a cluster with an earlier one: take a larger sample, in order of time."
+            f"None of the {len(stories)} stories is in a cluster with an earlier one: take a larger sample, in order of time."
         )
-    signatures = [minhash.from_bytes(record.signature) for _, record in sample]
+    first = {record.story.id: record.signature for _, record in reversed(sample)}  # stories may come again
+    signatures = [minhash.from_bytes(first[story.id]) for story in stories]
     choices = [_row(found, bands, rows, signatures, cluster_rule.bucket_capacity) for bands, rows in CHOICES]
     enough = [row for row in choices if row.recall >= wanted_recall]
     recommended = (
@@ -95,7 +97,7 @@ def tune(
         else max(choices, key=lambda row: row.recall)
     )
     tuning = Tuning(
-        stories=len(steps),
+        stories=len(stories),
         wanted_recall=wanted_recall,
         choices=choices,
         recommended=recommended,

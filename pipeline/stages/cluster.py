@@ -25,7 +25,8 @@ from pipeline.similarity.items import HALF, LOWER, token_ids
 from pipeline.similarity.tfidf import weigh
 from pipeline.stages import papers
 from pipeline.stages.choice import Choice
-from pipeline.stages.clustering import Edition, Sketch, advance, apply
+from pipeline.stages.clustering import Edition, Sketch, advance, apply, revise
+from pipeline.stages.known import contents
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.match import match
 from pipeline.stages.matchable import body_keys, story_keys
@@ -49,16 +50,39 @@ class Outcome(NamedTuple):
 def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcome | None:
     """Put a story in its cluster; `position` is the offset of its record in the log, and orders all decisions.
 
-    A record that was decided before (it is delivered again after a crash) and a second story of a known id change nothing: None.
+    A record that was decided before (it is delivered again after a crash) and a story that is sent again change nothing: None.
+    A known story that is sent again with another text, or retracted, stays in its cluster.
     """
     story = fingerprint.story
-    if position <= edition.position or story.id in edition.known:
+    if position <= edition.position:
         return None
+    if story.id in edition.known:
+        return _revision(edition, fingerprint, position)
     time = to_micros(story.crawled_at)
     dropped = advance(edition, time)
     assignment, sketch = decide(edition, fingerprint, position, time)
     apply(edition, assignment, sketch, time)
     return Outcome(assignment, _changed(edition, assignment, time), dropped)
+
+
+def _revision(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcome | None:
+    """The same of a known story: None if it is as it was."""
+    story = fingerprint.story
+    known = edition.known[story.id]
+    if contents(story) == known.contents:
+        return None
+    row = Assignment(
+        story=msgspec.structs.replace(story, crawled_at=from_micros(known.time)),
+        simhash=fingerprint.simhash,
+        position=position,
+        cluster_id=edition.lifetimes.resolve(known.cluster_id),
+        merged=[],
+        weights={},
+        similar=[],
+        revision=True,
+    )
+    revise(edition, row)
+    return Outcome(row, _changed(edition, row, known.time), Dropped([], [], []))
 
 
 def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int) -> tuple[Assignment, Sketch]:
@@ -266,7 +290,7 @@ def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Clust
             id=now.id,
             edition=story.edition,
             position=now.position,
-            stories=len(now.members),
+            stories=len(now.members) - now.retracted,
             publishers=len(now.publishers),
             headline=headline,
             first_seen=story.crawled_at if first_id == story.id else from_micros(first_seen),

@@ -21,6 +21,7 @@ from pipeline.similarity.centroids import Centroids
 from pipeline.similarity.items import HALF, LOWER, Ids, token_ids
 from pipeline.similarity.minhash_compiled import Signature
 from pipeline.similarity.tfidf import BACKGROUND, EVERYWHERE
+from pipeline.stages.known import Known, contents
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.match import keep
 from pipeline.stages.matchable import Found, Matchable, story_keys
@@ -50,6 +51,8 @@ class Cluster:
     """their numbers in the bucket tables"""
     absorbed: list[str] = field(default_factory=list)
     """the clusters that were merged into it"""
+    retracted: int = 0
+    """how many of its stories are retracted"""
     publishers: dict[str, int] = field(default_factory=dict)
     """how many of its stories each publisher family has"""
 
@@ -89,8 +92,12 @@ class Edition:
             log_odds, (self.rule.join_at, self.rule.ask_merge_at, self.rule.merge_at)
         )
         self.background = background
-        self.known: set[str] = set()
-        """the stories of all clusters"""
+        self.known: dict[str, Known] = {}
+        """the stories of all clusters, by their ids"""
+        self.revised: set[str] = set()
+        """those that were corrected or retracted ..."""
+        self.retracted: set[str] = set()
+        """... and those that are retracted"""
         self.clusters: dict[str, Cluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.centroids = Centroids()
@@ -126,6 +133,9 @@ def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
     while part := list(islice(in_order, AT_ONCE)):
         headlines = [headline(row) for row in part]
         for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
+            if row.revision:
+                revise(edition, row)
+                continue
             time = to_micros(row.story.crawled_at)
             edition.lifetimes.advance(time)
             print_ = simhash.from_hex(row.simhash)
@@ -139,19 +149,22 @@ def advance(edition: Edition, time: int) -> Dropped:
     lifetimes = edition.lifetimes
     lifetimes.advance(time)
     edition.matchable.forget(lifetimes.horizon)
-    clusters: list[str] = []
-    rows: list[str] = []
+    dropped = Dropped([], [], [])
     for cluster_id in lifetimes.expire():
         dead = edition.clusters.pop(cluster_id)
         edition.centroids.drop(dead.group, EVERYWHERE)
         del edition.in_group[dead.group]
-        clusters.append(cluster_id)
-        clusters += dead.absorbed
+        dropped.clusters.append(cluster_id)
+        dropped.clusters.extend(dead.absorbed)
         for absorbed_id in dead.absorbed:
             del lifetimes.survivor[absorbed_id]
-        rows += dead.members
-        edition.known.difference_update(dead.members)
-    return Dropped(clusters, rows)
+        dropped.rows.extend(dead.members)
+        dropped.revised.extend(filter(edition.revised.__contains__, dead.members))
+        edition.revised.difference_update(dead.members)
+        edition.retracted.difference_update(dead.members)
+        for story_id in dead.members:
+            del edition.known[story_id]
+    return dropped
 
 
 def apply(edition: Edition, row: Assignment, sketch: Sketch, time: int) -> None:
@@ -172,10 +185,45 @@ def apply(edition: Edition, row: Assignment, sketch: Sketch, time: int) -> None:
     joined.members.append(story.id)
     family = intern(story.family)  # most come again and again
     joined.publishers[family] = joined.publishers.get(family, 0) + 1
+    if story.retracted:
+        _retract(edition, joined, story.id, family)
     lifetimes.touch(joined.id)
     _keep(edition, row, sketch, joined, time)
-    edition.known.add(story.id)
+    edition.known[story.id] = Known(time, family, joined.id, contents(story))
     edition.position = row.position
+
+
+def revise(edition: Edition, row: Assignment) -> None:
+    """Take in that a known story was corrected or retracted."""
+    story = row.story
+    before = edition.known[story.id]
+    of = edition.clusters[edition.lifetimes.resolve(before.cluster_id)]
+    if story.id in edition.retracted:
+        edition.retracted.remove(story.id)
+        of.retracted -= 1
+    else:
+        _take_out(of.publishers, before.family)
+    family = intern(story.family)
+    of.publishers[family] = of.publishers.get(family, 0) + 1
+    if story.retracted:
+        _retract(edition, of, story.id, family)
+    if of.first[1] == story.id:
+        of.first = (before.time, story.id, story.title)
+    edition.revised.add(story.id)
+    of.position = edition.position = row.position
+    edition.known[story.id] = before._replace(family=family, contents=contents(story))
+
+
+def _retract(edition: Edition, of: Cluster, story_id: str, family: str) -> None:
+    edition.retracted.add(story_id)
+    of.retracted += 1
+    _take_out(of.publishers, family)
+
+
+def _take_out(publishers: dict[str, int], family: str) -> None:
+    publishers[family] -= 1
+    if not publishers[family]:
+        del publishers[family]
 
 
 def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster, time: int) -> None:
@@ -223,6 +271,7 @@ def _absorb(edition: Edition, survivor: Cluster, absorbed: Cluster) -> None:
     survivor.members += absorbed.members
     survivor.numbers += absorbed.numbers
     survivor.absorbed += absorbed.absorbed
+    survivor.retracted += absorbed.retracted
     for family, stories in absorbed.publishers.items():
         survivor.publishers[family] = survivor.publishers.get(family, 0) + stories
 

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import chain
 
 import msgspec
 
 from pipeline.records import Assignment, Detection, EventMark
-from pipeline.stages.kept import TIME, Kept, keep
+from pipeline.stages.kept import TIME, TIME_AND_ID, Kept, keep, revised
 from pipeline.stages.lifetimes import Dropped, Lifetimes
 from pipeline.stages.renewal import Burst
 from pipeline.stages.rules import DetectRule
@@ -42,6 +43,8 @@ class Counted:
     """the windows in which they broke, as far as they have been compared"""
     absorbed: list[str] = field(default_factory=list)
     """the clusters that were merged into it"""
+    retracted: list[Kept] = field(default_factory=list)
+    """its stories that do not count, since they were retracted"""
 
     @property
     def event(self) -> EventMark | None:
@@ -50,7 +53,7 @@ class Counted:
 
     @property
     def last(self) -> int:
-        """Time of its last story."""
+        """Time of its last story that counts, if any does."""
         return self.stories[-1].time
 
     def count_of(self, event: EventMark | None) -> int:
@@ -84,6 +87,8 @@ class Edition:
         self.counted: dict[str, Counted] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.volume = Volume()
+        self.revised: set[str] = set()
+        """the stories that were corrected or retracted"""
         self.position = -1
         self._ends: list[tuple[int, str]] = []
         """when each active event ends unless a story comes: a heap of (time, cluster), some out of date"""
@@ -118,7 +123,8 @@ def restore(edition: Edition, rows: Iterable[Detection]) -> None:
     for row in rows:
         time = to_micros(row.assignment.story.crawled_at)
         edition.lifetimes.advance(time)
-        counted, _, _ = count(edition, row.assignment, time)
+        taken_in = revise if row.assignment.revision else count
+        counted = taken_in(edition, row.assignment, time)[0]
         counted.events = list(row.marks)
     for counted in edition.counted.values():
         if counted.event is not None and counted.event.active:
@@ -131,13 +137,16 @@ def advance(edition: Edition, time: int) -> Dropped:
     """Move stream time on; returns what died of it."""
     lifetimes = edition.lifetimes
     lifetimes.advance(time)
-    dropped = Dropped([], [])
+    dropped = Dropped([], [], [])
     for cluster_id in lifetimes.expire():
         dead = edition.counted.pop(cluster_id)
         for absorbed_id in dead.absorbed:
             del lifetimes.survivor[absorbed_id]
         dropped.clusters.append(cluster_id)
-        dropped.rows.extend(story.id for story in dead.stories)
+        story_ids = [story.id for story in chain(dead.stories, dead.retracted)]
+        dropped.rows.extend(story_ids)
+        dropped.revised.extend(filter(edition.revised.__contains__, story_ids))
+        edition.revised.difference_update(story_ids)
     return dropped
 
 
@@ -180,17 +189,49 @@ def count(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted,
         edition.lifetimes.merge(absorbed_id, counted.id)
         counted.absorbed += [*absorbed.absorbed, absorbed_id]
         counted.stories = sorted(counted.stories + absorbed.stories)
+        counted.retracted += absorbed.retracted
         counted.publishers.update(absorbed.publishers)
         gave_way += _join_events(counted, absorbed)
         counted.bursts.clear()
-    insort(counted.stories, story)
-    counted.publishers[story.family] += 1
+    _put(counted, story, retracted=assignment.story.retracted)
     edition.volume.add(time, edition.lifetimes.horizon)
     edition.lifetimes.touch(counted.id)
     edition.position = max(edition.position, assignment.position)
     if assignment.merged and counted.event is not None and counted.event.active:
         edition.expect_end(counted)  # it may have been expected of a cluster that is no more
     return counted, story, gave_way
+
+
+def revise(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted, Kept, Kept | None]:
+    """Correct or retract a counted story of `time`.
+
+    Returns its cluster, the story as it is kept now, and as it was if it counted.
+    """
+    counted = edition.counted[assignment.cluster_id]
+    story_id = assignment.story.id
+    place = bisect_left(counted.stories, (time, story_id), key=TIME_AND_ID)
+    if place < len(counted.stories) and counted.stories[place].id == story_id:
+        old = before = counted.stories.pop(place)
+        counted.publishers -= Counter([old.family])
+    else:
+        (old,) = (story for story in counted.retracted if story.id == story_id)
+        counted.retracted.remove(old)
+        before = None
+    story = revised(old, assignment.story)
+    _put(counted, story, retracted=assignment.story.retracted)
+    if (before is None) != assignment.story.retracted:
+        counted.bursts.clear()  # it is in the windows, or not any more
+    edition.revised.add(story_id)
+    edition.position = assignment.position
+    return counted, story, before
+
+
+def _put(counted: Counted, story: Kept, *, retracted: bool) -> None:
+    if retracted:
+        counted.retracted.append(story)
+        return
+    insort(counted.stories, story)
+    counted.publishers[story.family] += 1
 
 
 def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:
@@ -208,4 +249,6 @@ def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:
 def last_window(edition: Edition, counted: Counted, event: EventMark | None = None) -> list[Kept]:
     """The stories of the window that ends with the cluster's last story, as far as they are the event's."""
     stories = counted.stories_of(event or counted.event)
+    if not stories:
+        return []  # all were retracted
     return stories[bisect_left(stories, counted.last - edition.rule.window, key=TIME) :]

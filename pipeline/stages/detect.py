@@ -6,7 +6,8 @@ The rule is looked up for the new story only, among the windows that hold it (`p
 - is updated when it has half as many stories again as when it was last told of, or breaks again after its end;
 - ends when stream time has left its last story a window behind;
 - gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
-- goes on as one when two clusters with events merge: the older event survives, the other ends and names it.
+- goes on as one when two clusters with events merge: the older event survives, the other ends and names it;
+- is updated when one of its stories is retracted, and ends when none is left.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from pipeline.records import Assignment, Detection, EventMark, EventUpdate
-from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window
+from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window, revise
 from pipeline.stages.evidence import describe
 from pipeline.stages.kept import TIME, Kept
 from pipeline.stages.lifetimes import Dropped
@@ -47,17 +48,38 @@ def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
     if assignment.position <= edition.position:
         return None
     time = to_micros(story.crawled_at)
+    if assignment.revision:
+        return _revision(edition, assignment, time)
     dropped = advance(edition, time)
     updates = _end_events(edition, assignment)
     counted, new, gave_ways = count(edition, assignment, time)
     for gave_way in gave_ways:
         window = last_window(edition, counted, gave_way)
         updates.append(describe(edition, counted, "ended", window, assignment, gave_way))
-    brought = _updates(edition, counted, assignment, new)
+    brought = [] if story.retracted else _updates(edition, counted, assignment, new)
     updates += brought
     if brought:  # a late story can start or reopen what stream time has left behind
         updates += _end_events(edition, assignment)
     return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, dropped)
+
+
+def _revision(edition: Edition, assignment: Assignment, time: int) -> Outcome:
+    """The same of a story that was counted before: a retraction is told of at once, a correction with the next update."""
+    counted, story, before = revise(edition, assignment, time)
+    updates: list[EventUpdate] = []
+    event = counted.event
+    if not assignment.story.retracted and before is None:
+        updates = _updates(edition, counted, assignment, story)
+    elif assignment.story.retracted and before is not None and event is not None and event.active:
+        window = last_window(edition, counted)
+        if window:
+            updates = [_told(edition, counted, window, assignment)]
+        else:
+            counted.move(active=False)
+            updates = [describe(edition, counted, "ended", window, assignment)]
+    if updates:
+        updates += _end_events(edition, assignment)
+    return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, Dropped([], [], []))
 
 
 def _updates(edition: Edition, counted: Counted, cause: Assignment, new: Kept) -> list[EventUpdate]:

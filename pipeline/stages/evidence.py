@@ -25,12 +25,13 @@ def describe(
 ) -> EventUpdate:
     """The update of a cluster's current event, or of one that gave way to it, with the stories of `window` as evidence.
 
-    `window` is by time; `cause` is the story that brought the update.
+    `window` is by time, and empty if all stories were retracted; `cause` is the story that brought the update.
     """
     rule, current = edition.rule, counted.events[-1]
     mark = gave_way or current
     stories = counted.stories_of(mark)
     evidence = _by_centrality(window)
+    start, end = (window[0].time, window[-1].time) if window else (mark.window_start, mark.window_end)
     return EventUpdate(
         event_id=mark.event_id,
         sequence=mark.sequence,
@@ -40,16 +41,16 @@ def describe(
         position=cause.position,
         at=from_micros(edition.lifetimes.stream_time),
         rule=Rule(threshold=rule.threshold, window_seconds=rule.window // SECOND, min_publishers=rule.min_publishers),
-        headline=evidence[0].text.title,
+        headline=evidence[0].text.title if evidence else cause.story.title,
         stories_in_window=len(window),
         publishers_in_window=len({story.family for story in window}),
         copies_in_window=sum(story.is_copy for story in window),
         stories_total=len(stories),
-        burst_score=round(_burst(edition, counted, window), 1),
-        window_start=from_micros(window[0].time),
-        window_end=from_micros(window[-1].time),
-        first_seen=from_micros(stories[0].time),
-        last_seen=from_micros(counted.last),
+        burst_score=round(_burst(edition, counted, window), 1) if window else 0.0,
+        window_start=from_micros(start),
+        window_end=from_micros(end),
+        first_seen=from_micros(stories[0].time if stories else start),
+        last_seen=from_micros(counted.last if counted.stories else end),
         caused_by=cause.story.id,
         caused_by_received_at=cause.story.received_at,
         stories=[_told(story) for story in _first_then_central(window, evidence)],
@@ -82,5 +83,5 @@ def _by_centrality(window: list[Kept]) -> list[Kept]:
 
 
 def _first_then_central(in_order: list[Kept], by_centrality: list[Kept]) -> list[Kept]:
-    first = in_order[0]
-    return [first, *(story for story in by_centrality if story is not first)][:EVIDENCE]
+    first = in_order[:1]
+    return [*first, *(story for story in by_centrality if story not in first)][:EVIDENCE]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipeline.records import Assignment
+from pipeline.records import Assignment, NormalisedStory
 from pipeline.similarity.items import checksums
 
-TIME = attrgetter("time")
-"""To look stories up by their times."""
+TIME, TIME_AND_ID = attrgetter("time"), attrgetter("time", "id")
+"""To look stories up by."""
 
 
 class Text(msgspec.Struct, frozen=True, array_like=True):
@@ -64,5 +64,14 @@ def keep(row: Assignment, time: int) -> Kept:
         intern(story.family),  # most come again and again
         row.duplicate_of is not None,
         array("I", [*checksums(row.weights), *row.weights.values()]).tobytes(),
-        msgspec.msgpack.encode(Text(story.title, story.publisher, story.url)),
+        _packed(story),
     )
+
+
+def revised(old: Kept, story: NormalisedStory) -> Kept:
+    """What stays when the text of a kept story is corrected."""
+    return old._replace(family=intern(story.family), packed=_packed(story))
+
+
+def _packed(story: NormalisedStory) -> bytes:
+    return msgspec.msgpack.encode(Text(story.title, story.publisher, story.url))

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 
 class Dropped(NamedTuple):
-    """What died as stream time moved on: clusters, merged ones included, and the ids of their stories."""
+    """What died as stream time moved on: clusters, merged ones included; the ids of their stories, and of the revised ones."""
 
     clusters: list[str]
     rows: list[str]
+    revised: list[str]
 
 
 class Lifetimes:

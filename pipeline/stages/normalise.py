@@ -63,6 +63,7 @@ def normalise(
         marked=marked,
         lead=tokenise(body[:LEAD], edition, stems=stems)[0] if body else [],
         body=body or None,
+        retracted=story.retracted,
     )
 
 

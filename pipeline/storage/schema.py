@@ -59,7 +59,8 @@ stories = Table(
     Column("published_at", Time, comment="When it says it was published."),
     Column("simhash", BigInteger, nullable=False, comment="64-bit SimHash, as a signed integer."),
     Column("late", Boolean, nullable=False, comment="It came later than the look-back allows to match it."),
-    Column("position", BigInteger, nullable=False, comment="Log position of its assignment."),
+    Column("position", BigInteger, nullable=False, comment="Log position of its assignment, or of its last revision."),
+    Column("retracted", Boolean, nullable=False, comment="Its publisher took it back: reports leave it out."),
     Index(None, "crawled_at"),
     comment="Every story, once.",
 )

@@ -161,6 +161,7 @@ def _story(record: Assignment) -> Row:
         "simhash": bits - 2**64 if bits >= 2**63 else bits,
         "late": record.late,
         "position": record.position,
+        "retracted": story.retracted,
     }
 
 

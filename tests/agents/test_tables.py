@@ -11,6 +11,7 @@ from agents.outbox import Message, Sender
 from agents.tables import StageTable
 from pipeline import upgrade
 from pipeline.records import Assignment, Place, decode, encode
+from pipeline.stages.lifetimes import Dropped
 from pipeline.topics import changelog
 from tests.integration.helpers import _read, prepare, read
 from tests.make import assignment
@@ -236,12 +237,22 @@ async def put_row_of(settings, version, row):
 
 def test_a_worker_takes_over_the_rows_of_an_older_one(settings, monkeypatch):
     prepare(settings)
-    monkeypatch.setattr(upgrade, "VERSION", 2)
     monkeypatch.setitem(upgrade.STEPS, 1, rename)
     old = encode(assignment(1, "ca", "a")).replace(b'"cluster_id"', b'"cluster"')
 
     async def run():
         await put_row_of(settings, None, old)
+        async with Worker(settings) as worker:
+            assert await worker.held(0) == {"a"}
+
+    asyncio.run(run())
+
+
+def test_rows_of_the_first_version_are_good_as_they_are(settings):
+    prepare(settings)
+
+    async def run():
+        await put_row_of(settings, 1, encode(assignment(1, "ca", "a")))
         async with Worker(settings) as worker:
             assert await worker.held(0) == {"a"}
 
@@ -254,8 +265,28 @@ def test_a_worker_does_not_touch_the_rows_of_a_newer_one(settings):
     async def run():
         await put_row_of(settings, upgrade.VERSION + 1, b"{}")
         async with Worker(settings) as worker:
-            with pytest.raises(upgrade.NewerRow, match="version 2; this worker knows versions up to 1"):
+            with pytest.raises(upgrade.NewerRow, match="version 3; this worker knows versions up to 2"):
                 await worker.held(0)
+
+    asyncio.run(run())
+
+
+def test_a_story_and_its_revision_have_rows_of_their_own_that_go_together(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker:
+            table = worker.table
+
+            def work(partition, _, outbox):
+                for key, revision in (("a", False), ("a", True), ("b", False), ("b", True), ("c", False)):
+                    outbox.append(table.row(0, key, encode(assignment(ord(key), "ca", key)), revision=revision))
+                outbox += table.drop(0, Dropped([], ["a", "c"], ["a"]))
+
+            await table.transact(0, [], work)
+            await worker.assigned(5, 0)
+            await worker.held(0)
+            assert worker.restored == ["b", "b"]
 
     asyncio.run(run())
 

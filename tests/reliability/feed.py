@@ -1,4 +1,4 @@
-"""A feed that is as bad as feeds are: real headlines, repeated, out of order, with wrong clocks and with garbage between them."""
+"""A feed that is as bad as feeds are: real headlines, repeated, revised, out of order, with wrong clocks and garbage between."""
 
 import asyncio
 import gzip
@@ -12,11 +12,11 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 
 from pipeline.connection import connection
-from pipeline.records import Story, decode, encode
+from pipeline.records import InvalidRecord, Story, decode, encode
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 LANGUAGES = ("en", "de", "fr", "es")
-REPEATED, SHUFFLED, WRONG_CLOCK, GARBAGE = 0.3, 500, 0.01, 0.003
+REPEATED, REVISED, SHUFFLED, WRONG_CLOCK, GARBAGE = 0.3, 0.03, 500, 0.01, 0.003
 """Shares of messages; and among how many of its neighbours a story may come."""
 
 
@@ -28,6 +28,9 @@ def messages(count, seed):
         draw = shuffle.random()
         if made and draw < REPEATED:
             made.append(shuffle.choice(made[-20_000:]))
+        elif made and draw < REPEATED + REVISED:
+            story_id, value = shuffle.choice(made[-20_000:])
+            made.append((story_id, value and _revised(value, shuffle)))
         elif draw > 1 - GARBAGE:
             made.append((None, shuffle.choice([b"", b"{", b"\xff\xfe", b"[1]", b'{"title": "no url"}'])))
         else:
@@ -38,6 +41,16 @@ def messages(count, seed):
             made.append((story.id, encode(story)))
     order = sorted(range(count), key=lambda number: number + shuffle.random() * SHUFFLED)
     return [made[number] for number in order]
+
+
+def _revised(value, shuffle):
+    """A story with another headline, or retracted, or both; what is no story stays as it is."""
+    try:
+        story = decode(value, Story)
+    except InvalidRecord:
+        return value
+    title = f"{story.title} (updated {shuffle.randint(1, 9)})" if shuffle.random() < 0.7 else story.title
+    return encode(msgspec.structs.replace(story, title=title, retracted=shuffle.random() < 0.4))
 
 
 def _stories():

@@ -22,6 +22,7 @@ class Verdict:
     """How far the promise was kept."""
 
     stories: int = 0
+    revisions: int = 0
     events: int = 0
     lost: int = 0
     """sent stories, and records of the replay, that are missing"""
@@ -51,11 +52,18 @@ def replayed(settings):
 def judge(settings, other_database, sent=()):
     """Compare all that came out with the replay; `sent` are the ids of stories that the broker took in."""
     steps = replayed(settings)
-    verdict = Verdict(stories=len(steps))
-    verdict.lost += len(set(sent) - {step.assignment.story.id for step in steps})
+    new = {step.assignment.story.id for step in steps if not step.assignment.revision}
+    verdict = Verdict(stories=len(new), revisions=sum(step.assignment.revision for step in steps))
+    verdict.lost += len(set(sent) - new)
 
     assignments = [decode(record.value, Assignment) for record in read(settings, "assignments")]
-    _compare(verdict, "assignments", assignments, [step.assignment for step in steps], lambda row: row.story.id)
+    _compare(
+        verdict,
+        "assignments",
+        assignments,
+        [step.assignment for step in steps],
+        lambda row: (row.story.id, row.position),
+    )
     updates = [decode(record.value, EventUpdate) for record in read(settings, "events")]
     expected = [update for step in steps for update in step.updates]
     _compare(verdict, "events", updates, expected, lambda update: (update.event_id, update.sequence))

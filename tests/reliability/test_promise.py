@@ -31,6 +31,7 @@ def test_what_comes_out_equals_the_replay_when(name, tmp_path, capsys):
         print(json.dumps(figures | asdict(verdict)))  # noqa: T201 - the figures are to be seen
     assert verdict.kept, verdict
     assert verdict.stories > 2_500
+    assert verdict.revisions > 50
     assert figures["slow or failed ends"] == 0
 
 

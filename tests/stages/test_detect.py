@@ -7,8 +7,8 @@ from pipeline.records import Detection, decode, encode
 from pipeline.stages.counting import Edition, advance, breaking_window, restore
 from pipeline.stages.detect import detect
 from pipeline.stages.rules import DetectRule
-from pipeline.times import HOUR, to_micros
-from tests.make import assignment
+from pipeline.times import HOUR, SECOND, to_micros
+from tests.make import NOON, assignment, revision
 
 RULE = DetectRule(threshold=3, window=HOUR, min_publishers=2, look_back=3 * HOUR)
 
@@ -23,6 +23,8 @@ streams = st.lists(
     ),
     max_size=40,
 )
+# Of each position, the position of the story that is revised there, if it is an earlier one; and whether it is retracted.
+revisions = st.dictionaries(st.integers(1, 39), st.tuples(st.integers(0, 39), st.booleans()), max_size=20)
 
 
 def stories(stream, step=7):
@@ -44,16 +46,66 @@ def stories(stream, step=7):
     return made
 
 
+def revised(log, revisions):
+    """The log with some of its assignments made revisions of earlier ones, as the cluster stage would make them."""
+    merged, gone, made = {}, set(), []
+    for row in log:
+        back, retracted = revisions.get(row.position, (row.position, False))
+        old = log[back] if back < row.position else row
+        if old is row or old.position in gone or old.revision:
+            made.append(row)
+            merged |= dict.fromkeys(row.merged, row.cluster_id)
+            continue
+        gone.add(row.position)  # its story never came
+        cluster_id = old.cluster_id
+        while cluster_id in merged:
+            cluster_id = merged[cluster_id]
+        minutes = (to_micros(old.story.crawled_at) - to_micros(NOON)) / 60 / SECOND
+        publisher = row.story.publisher
+        made.append(
+            revision(
+                row.position, cluster_id, old.story.id, "new text", minutes, publisher=publisher, retracted=retracted
+            )
+        )
+    return made
+
+
+def revised_and_living(log, revisions):
+    """The same, without revisions of what has died: to the cluster stage those are new stories."""
+    made, edition = [], Edition(RULE)
+    for row in revised(log, revisions):
+        of = edition.counted.get(row.cluster_id)
+        if row.revision and (of is None or row.story.id not in {story.id for story in of.stories + of.retracted}):
+            continue
+        detect(edition, row)
+        made.append(row)
+    return made
+
+
+def keep_row(kept, outcome):
+    """Do to the rows, by story and whether they are revisions, what an outcome says."""
+    row = outcome.row.assignment
+    kept[row.story.id, row.revision] = outcome.row
+    for story_id in outcome.dropped.rows:
+        del kept[story_id, False]
+    for story_id in outcome.dropped.revised:
+        del kept[story_id, True]
+
+
+def in_order(kept):
+    """The rows as they come from a changelog."""
+    rows = [decode(encode(row), Detection) for row in kept.values()]
+    return sorted(rows, key=lambda row: row.assignment.position)
+
+
 def run(edition, rows, kept=None):
-    """The updates that assignments bring; `kept` becomes the rows that are kept, by story."""
+    """The updates that assignments bring; `kept` becomes the rows that are kept."""
     kept = {} if kept is None else kept
     updates = []
     for row in rows:
         outcome = detect(edition, row)
         updates += outcome.updates
-        kept[row.story.id] = outcome.row
-        for story_id in outcome.dropped.rows:
-            del kept[story_id]
+        keep_row(kept, outcome)
     return updates
 
 
@@ -144,7 +196,7 @@ def test_a_late_story_can_start_what_is_over_already():
 def test_a_restored_event_that_has_ended_stays_ended_and_goes_on_in_sequence():
     old, new, kept = Edition(RULE), Edition(RULE), {}
     run(old, [*burst(4), *burst(2, at=70, cluster_id="cb", first=4)], kept)
-    restore(new, [row for row in kept.values() if row.assignment.position != 4])  # the one that ended it is gone
+    restore(new, [row for row in in_order(kept) if row.assignment.position != 4])  # the one that ended it is gone
     assert run(new, burst(1, at=72, cluster_id="cb", first=6)) == []
     updates = run(new, burst(4, at=80, first=7))
     assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "updated", 3)]
@@ -174,11 +226,11 @@ def test_an_event_survives_in_a_cluster_that_had_none():
     assert {(update.event_id, update.cluster_id, update.state) for update in updates} == {("eb", "ca", "updated")}
 
 
-@given(streams)
+@given(streams, revisions)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_every_event_has_one_start_and_its_sequence_has_no_gap(stream):
+def test_every_event_has_one_start_and_its_sequence_has_no_gap(stream, revisions):
     by_event = {}
-    for update in run(Edition(RULE), stories(stream)):
+    for update in run(Edition(RULE), revised_and_living(stories(stream), revisions)):
         by_event.setdefault(update.event_id, []).append(update)
         assert update.stories_in_window <= update.stories_total
         assert len(update.stories) == update.stories_in_window
@@ -191,35 +243,79 @@ def test_every_event_has_one_start_and_its_sequence_has_no_gap(stream):
         assert all(update.merged_into is None for update in updates[:-1])
 
 
+def test_a_retraction_is_told_of_at_once_and_a_correction_with_the_next_update():
+    edition = Edition(RULE)
+    log = burst(6)
+    run(edition, log[:5])
+    assert run(edition, [revision(10, "ca", "ca0", "corrected text", 0, publisher="p")]) == []
+    (update,) = run(edition, [revision(11, "ca", "ca1", minutes=1, publisher="q", retracted=True)])
+    assert (update.state, update.stories_in_window, update.stories_total, update.caused_by) == ("updated", 4, 4, "ca1")
+    assert [story.id for story in update.stories] == ["ca0", "ca2", "ca3", "ca4"]
+    assert update.stories[0].title == "Corrected text"
+    assert update.stories[0].crawled_at == log[0].story.crawled_at
+
+
+def test_retracted_stories_do_not_break_and_do_when_they_are_back():
+    edition = Edition(RULE)
+    run(edition, burst(3))
+    assert run(edition, [assignment(3, "ca", "ca3", minutes=3, publisher="s", retracted=True)]) == []
+    (alert,) = run(edition, [revision(4, "ca", "ca3", minutes=3, publisher="s")])
+    assert (alert.state, alert.stories_in_window, alert.caused_by) == ("started", 4, "ca3")
+
+
+def test_an_event_ends_with_its_last_story():
+    edition = Edition(RULE)
+    run(edition, burst(4))
+    updates = run(
+        edition, [revision(10 + n, "ca", f"ca{n}", minutes=n, publisher="pqrs"[n], retracted=True) for n in range(4)]
+    )
+    assert [(update.state, update.stories_total) for update in updates] == [
+        ("updated", 3),
+        ("updated", 2),
+        ("updated", 1),
+        ("ended", 0),
+    ]
+    assert updates[-1].stories == []
+    assert (updates[-1].window_start, updates[-1].first_seen) == (NOON, NOON)
+    assert run(edition, burst(1, at=90, cluster_id="cb", first=20)) == []
+
+
+def test_a_flood_of_one_publisher_under_corrected_names_is_no_event():
+    edition = Edition(RULE)
+    run(edition, burst(10, publishers="p"))
+    names = [revision(10 + n, "ca", f"ca{n}", minutes=n, publisher="p") for n in range(10)]
+    assert run(edition, names) == []
+
+
 def picture(edition):
-    counted = {key: (c.stories, c.publishers, c.events) for key, c in edition.counted.items()}
-    return counted, edition.lifetimes.stream_time, edition.position
+    counted = {
+        key: (c.stories, sorted(c.retracted), +c.publishers, c.events, sorted(c.absorbed))
+        for key, c in edition.counted.items()
+    }
+    return counted, edition.revised, edition.lifetimes.survivor, edition.lifetimes.stream_time, edition.position
 
 
-@given(streams, st.integers(0, 40), st.integers(0, 40), st.integers(3, 40))
+@given(streams, st.integers(0, 40), st.integers(0, 40), st.integers(3, 40), revisions)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300)
-def test_a_crash_changes_no_update(stream, survived, committed, step):
+def test_a_crash_changes_no_update(stream, survived, committed, step, revisions):
     """The changelog kept what was committed of a prefix; the log is delivered again from an earlier offset."""
-    log = stories(stream, step)
+    log = revised_and_living(stories(stream, step), revisions)
     survived = min(survived, len(log))
     committed = min(survived, committed)
     calm, crashed = Edition(RULE), Edition(RULE)
     expected, rows = [], {}
-    for position, row in enumerate(log):
+    for number, row in enumerate(log):
         outcome = detect(calm, row)
         expected.append(outcome)
-        if position < survived:
-            rows[row.story.id] = outcome.row
-            for story_id in outcome.dropped.rows:
-                del rows[story_id]
-    kept = [decode(encode(row), Detection) for row in rows.values()]
-    restore(crashed, kept)
-    for row in log[committed:]:
+        if number < survived:
+            keep_row(rows, outcome)
+    restore(crashed, in_order(rows))
+    for number, row in enumerate(log[committed:], committed):
         outcome = detect(crashed, row)
-        if row.position < survived:
+        if number < survived:
             assert outcome is None
         else:
-            assert (outcome.row, outcome.updates) == (expected[row.position].row, expected[row.position].updates)
+            assert (outcome.row, outcome.updates) == (expected[number].row, expected[number].updates)
     for edition in (calm, crashed):  # what died with the last story goes with the next
         advance(edition, edition.lifetimes.stream_time)
     assert picture(crashed) == picture(calm)

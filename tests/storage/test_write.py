@@ -100,6 +100,28 @@ def test_the_reports_show_an_event_with_its_evidence_and_its_course(database):
     reader.close()
 
 
+def test_a_retracted_story_leaves_the_report_of_its_event(database):
+    log = [fingerprinted(f"s{n:02}", "earthquake strike nepal capital", n, publisher=f"P{n}") for n in range(8)]
+    log += [
+        fingerprinted("s03", "earthquake strike nepal capital", 20, publisher="P3", retracted=True),
+        fingerprinted("s04", "earthquake strike nepal town", 21, publisher="P4"),
+    ]
+    made = [
+        record
+        for step in replay(enumerate(log), detect_rule=RULE)
+        for record in (step.assignment, *step.clusters, *step.updates)
+    ]
+    write(database, made[::-1], made)
+    reader = Reader(database)
+    (event,) = reader.breaking()
+    stories = {story["story_id"]: story for story in reader.event(event["event_id"])}
+    reader.close()
+    assert len(stories) == event["stories"] == event["publishers"] == 7
+    assert "s03" not in stories
+    assert stories["s04"]["title"] == "Earthquake strike nepal town"
+    assert stories["s04"]["crawled_at"] == log[4].story.crawled_at
+
+
 def test_merged_clusters_are_found_from_any_of_their_ids(database):
     write(database)
     engine = create_engine(database)
