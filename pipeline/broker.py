@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError, for_code
 
 from pipeline.config import Settings
@@ -55,6 +55,20 @@ async def create_topics(settings: Settings) -> list[str]:
                     f"Kafka at {settings.kafka} did not make topic {name}: {error.__name__} {rest[0] or ''}"
                 )
     return made
+
+
+async def grow_topics(settings: Settings) -> list[str]:
+    """Give all topics as many partitions as the settings say, where they have fewer; returns their names. Raises BrokerError."""
+    wanted = [topic.name for topic in all_topics(settings)]
+    async with admin(settings) as client:
+        found = {topic["topic"]: len(topic["partitions"]) for topic in await client.describe_topics(wanted)}
+        small = [name for name in wanted if 0 < found.get(name, 0) < settings.partitions]
+        try:
+            if small:
+                await client.create_partitions({name: NewPartitions(settings.partitions) for name in small})
+        except KafkaError as error:
+            raise BrokerError(f"Kafka at {settings.kafka} did not add partitions: {error!r}") from None
+    return small
 
 
 async def check_topics(settings: Settings) -> list[str]:

@@ -3,9 +3,19 @@
 import math
 from datetime import UTC, datetime, timedelta
 
+from hypothesis import strategies as st
+
 from pipeline.records import Assignment, Fingerprint, NormalisedStory
 from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.fingerprint import fingerprint
+
+LONGEST = 40
+"""Stories of a stream that hypothesis draws."""
+
+
+def long_and_short(elements):
+    """Lists of these: hypothesis alone would make most of them so short that nothing dies in them."""
+    return st.lists(elements, max_size=LONGEST) | st.lists(elements, min_size=LONGEST * 3 // 4, max_size=LONGEST)
 
 
 def unit_vector(raw):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from aiokafka.errors import KafkaError
 
-from pipeline.broker import BrokerError, Gauge, check_topics, create_topics
+from pipeline.broker import BrokerError, Gauge, check_topics, create_topics, grow_topics
 from pipeline.config import Settings, load
 from pipeline.schemas import write_schemas
 from pipeline.storage import migrate as migrations
@@ -36,6 +36,21 @@ def create() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     made = asyncio.run(create_topics(load()))
     click.echo("\n".join(f"made {name}" for name in made) or "All topics are there.")
+
+
+@topics.command()
+def grow() -> None:
+    """Add partitions to all topics, up to NEWSBURST_PARTITIONS.
+
+    Stop the workers before. An edition may belong to another partition then, where its clustering begins anew: stories there are
+    not matched with those from before.
+
+    \b
+    Example: NEWSBURST_PARTITIONS=16 newsburst topics grow
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    grown = asyncio.run(grow_topics(settings))
+    click.echo("\n".join(f"{name} has {settings.partitions} partitions" for name in grown) or "No topic has fewer.")
 
 
 @topics.command()

@@ -29,7 +29,7 @@ def assert_equal_to_replay(settings, other_database):
     """Postgres and the topics, row for row; returns the steps of the replay."""
     verdict = judge(settings, other_database)
     assert verdict.kept, verdict
-    return replayed(settings)
+    return [step for _, step in replayed(settings)]
 
 
 def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, new_database, lines, tmp_path):

@@ -38,40 +38,36 @@ class Verdict:
 
 
 def replayed(settings):
-    """The pure replay of what is on the fingerprints topic, partition by partition."""
+    """The pure replay of what is on the fingerprints topic, partition by partition, as (partition, step)."""
     by_partition = {}
     for record in read(settings, "fingerprints"):
         by_partition.setdefault(record.partition, []).append((record.offset, decode(record.value, Fingerprint)))
     return [
-        step
-        for _, log in sorted(by_partition.items())
+        (partition, step)
+        for partition, log in sorted(by_partition.items())
         for step in replay(sorted(log, key=lambda item: item[0]), settings.cluster_rule(), settings.detect_rule())
     ]
 
 
 def judge(settings, other_database, sent=()):
     """Compare all that came out with the replay; `sent` are the ids of stories that the broker took in."""
-    steps = replayed(settings)
+    by_partition = replayed(settings)
+    steps = [step for _, step in by_partition]
     new = {step.assignment.story.id for step in steps if not step.assignment.revision}
     verdict = Verdict(stories=len(new), revisions=sum(step.assignment.revision for step in steps))
     verdict.lost += len(set(sent) - new)
 
-    assignments = [decode(record.value, Assignment) for record in read(settings, "assignments")]
-    _compare(
-        verdict,
-        "assignments",
-        assignments,
-        [step.assignment for step in steps],
-        lambda row: (row.story.id, row.position),
-    )
-    updates = [decode(record.value, EventUpdate) for record in read(settings, "events")]
-    expected = [update for step in steps for update in step.updates]
+    assignments = [(record.partition, decode(record.value, Assignment)) for record in read(settings, "assignments")]
+    expected = [(partition, step.assignment) for partition, step in by_partition]
+    _compare(verdict, "assignments", assignments, expected, lambda row: (row.story.id, row.position))
+    updates = [(record.partition, decode(record.value, EventUpdate)) for record in read(settings, "events")]
+    expected = [(partition, update) for partition, step in by_partition for update in step.updates]
     _compare(verdict, "events", updates, expected, lambda update: (update.event_id, update.sequence))
-    verdict.events = sum(update.sequence == 1 for update in updates)
-    latest = {record.key.decode(): record.value for record in read(settings, "clusters")}
-    states = {state.id: state for step in steps for state in step.clusters}
-    living = {cluster_id: decode(value, Cluster) for cluster_id, value in latest.items() if value}
-    if living != {cluster_id: state for cluster_id, state in states.items() if latest.get(cluster_id, b"missing")}:
+    verdict.events = sum(update.sequence == 1 for _, update in updates)
+    latest = {(record.partition, record.key.decode()): record.value for record in read(settings, "clusters")}
+    states = {(partition, state.id): state for partition, step in by_partition for state in step.clusters}
+    living = {key: decode(value, Cluster) for key, value in latest.items() if value}
+    if living != {key: state for key, state in states.items() if latest.get(key, b"missing")}:
         verdict.differing.append("topic clusters")
 
     migrate(other_database)
@@ -91,19 +87,18 @@ def judge(settings, other_database, sent=()):
 
 
 def _compare(verdict, topic, found, expected, key):
-    there, wanted = Counter(map(key, found)), Counter(map(key, expected))
+    """Compare (partition, record) with what there should be, in each partition in order."""
+    there, wanted = (Counter((partition, key(record)) for partition, record in side) for side in (found, expected))
     verdict.twice += (there - wanted).total()
     verdict.lost += (wanted - there).total()
-    if _by_edition(found) != _by_edition(expected):
+    if _by_partition(found) != _by_partition(expected):
         verdict.differing.append(f"topic {topic}")
 
 
-def _by_edition(records):
-    """The records of each edition in their order; editions on different partitions have none."""
+def _by_partition(records):
     found = {}
-    for record in records:
-        edition = record.story.edition if isinstance(record, Assignment) else record.edition
-        found.setdefault(edition, []).append(record)
+    for partition, record in records:
+        found.setdefault(partition, []).append(record)
     return found
 
 

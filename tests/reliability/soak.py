@@ -1,7 +1,8 @@
 """`scripts/soak [--minutes N] [--messages N] [--seed N]`: harm done at random while stories come, then the promise is tried.
 
-Every schedule follows from its seed, as far as processes can be made to. Exit code 0 only when nothing was lost, nothing came
-twice, and everything equals the replay; the last line holds the figures, as JSON.
+With `--backlog`, all messages wait before the first worker starts, and no harm is done. Every schedule follows from its seed, as
+far as processes can be made to. Exit code 0 only when nothing was lost, nothing came twice, and everything equals the replay; the
+last line holds the figures, as JSON.
 """
 
 import argparse
@@ -48,6 +49,8 @@ class Harm:
         self.wanted = 2
         self.done = Counter()
         self.slow_ends = 0
+        self.largest = 0
+        """bytes of the largest worker that was seen"""
         self.thaw = {}
 
     def do(self, harm):
@@ -93,6 +96,7 @@ class Harm:
                 del self.thaw[key]
                 self.system.freeze(worker, frozen=False)
         self.system.keep(self.wanted)
+        self.largest = max(self.largest, self.system.memory())
 
     def calm(self):
         """Do no more."""
@@ -102,16 +106,22 @@ class Harm:
 
 
 def soak(system, count, seconds, seed, harms):
-    """Send messages for so many seconds while these harms are done in random order; returns the figures."""
+    """Send messages for so many seconds while these harms are done in random order; returns the figures.
+
+    In no time, workers start only when all messages are there.
+    """
     sent = set()
     stories = messages(count, seed)
     feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, seconds))))
     harm = Harm(system, seed)
     order = [name for name, times in harms.items() for _ in range(times)]
     harm.random.shuffle(order)
-    harm.tend()
+    if seconds:
+        harm.tend()
     start = time.monotonic()
     feeding.start()
+    if not seconds:
+        feeding.join()
     for number, name in enumerate(order):
         due = start + seconds * (number + harm.random.random()) / len(order)
         while time.monotonic() < due:
@@ -126,13 +136,13 @@ def soak(system, count, seconds, seed, harms):
     settled = time.monotonic()
     figures = {"messages": count, "seconds": round(calm - start), "seconds to settle": round(settled - calm)}
     figures |= dict(harm.done) | {"rebalances": system.rebalances(), "ended by themselves": system.gave_up}
-    figures["slow or failed ends"] = harm.slow_ends
+    figures |= {"slow or failed ends": harm.slow_ends, "largest worker, MB": round(harm.largest / 1e6)}
     for worker in [*system.workers]:
         system.end_worker(worker)
     return figures, judge(system.settings, other_database(system.settings), sent)
 
 
-async def _settle(system, harm, patience=900):
+async def _settle(system, harm, patience=1_800):
     deadline = time.monotonic() + patience
     async with Gauge(system.settings) as gauge:
         while lag := await gauge.lag():
@@ -149,6 +159,9 @@ def main():
     parser.add_argument("--minutes", type=float, default=25, help="how long stories come and harm is done")
     parser.add_argument("--messages", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--backlog", action="store_true", help="all messages are there before the workers start; no harm"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs when the promise is broken")
     asked = parser.parse_args()
     share = asked.messages / 200_000
@@ -157,7 +170,10 @@ def main():
     kept = False
     try:
         with System(folder) as system:
-            figures, verdict = soak(system, asked.messages, asked.minutes * 60, asked.seed, harms)
+            if asked.backlog:
+                figures, verdict = soak(system, asked.messages, 0, asked.seed, {})
+            else:
+                figures, verdict = soak(system, asked.messages, asked.minutes * 60, asked.seed, harms)
         kept = verdict.kept
         sys.stdout.write(json.dumps(figures | asdict(verdict) | {"kept": kept}) + "\n")
     finally:

@@ -102,6 +102,14 @@ class System:
         self.workers.append(Worker(process, log))
         return self.workers[-1]
 
+    def memory(self):
+        """Bytes of the largest worker."""
+        sizes = [0]
+        for worker in self.workers:
+            with contextlib.suppress(psutil.Error):
+                sizes.append(psutil.Process(worker.process.pid).memory_info().rss)
+        return max(sizes)
+
     def keep(self, count):
         """As a supervisor does: start workers until so many run."""
         for worker in [worker for worker in self.workers if not worker.running]:

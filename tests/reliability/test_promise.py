@@ -8,7 +8,8 @@ from dataclasses import asdict
 
 import pytest
 
-from tests.integration.helpers import wait_until_settled
+from pipeline.broker import check_topics, grow_topics
+from tests.integration.helpers import read, wait_until_settled
 from tests.reliability.brokers import Brokers
 from tests.reliability.feed import feed, messages
 from tests.reliability.promise import judge, other_database
@@ -54,3 +55,24 @@ def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_
         verdict = judge(system.settings, other_database(system.settings), sent)
     assert verdict.kept, verdict
     assert verdict.stories > 1_800
+
+
+@pytest.mark.timeout(600)
+def test_what_comes_out_equals_the_replay_when_partitions_are_added(tmp_path):
+    with System(tmp_path, partitions=2) as system:
+        stories = messages(3_000, 5)
+        sent = set()
+        for part, partitions in ((stories[:1_500], 2), (stories[1_500:], 4)):
+            system.settings = system.settings.model_copy(update={"partitions": partitions})
+            grown = asyncio.run(grow_topics(system.settings))
+            assert bool(grown) == (partitions > 2)
+            assert asyncio.run(check_topics(system.settings)) == []
+            system.keep(2)
+            sent |= asyncio.run(feed(system.settings, part, 5))
+            wait_until_settled(system.settings, system.workers[0].process)
+            for worker in [*system.workers]:
+                assert system.end_worker(worker)[0] == 0
+        used = {record.partition for record in read(system.settings, "fingerprints")}
+        verdict = judge(system.settings, other_database(system.settings), sent)
+    assert used - {0, 1}, "no edition moved"
+    assert verdict.kept, verdict

@@ -21,16 +21,16 @@ from pipeline.stages.cluster import cluster
 from pipeline.stages.clustering import Edition, advance, restore
 from pipeline.stages.rules import ClusterRule
 from pipeline.times import HOUR, to_micros
-from tests.make import fingerprinted
+from tests.make import fingerprinted, long_and_short
 
 NOTHING = Background(0, {})
 WORDS = [f"word{n}" for n in range(14)]
 RULE = ClusterRule(look_back=3 * HOUR, bucket_capacity=3)
 
 headlines = st.lists(st.sampled_from(WORDS), min_size=0, max_size=6).map(" ".join)
-streams = st.lists(st.tuples(headlines, st.integers(-120, 120)), max_size=40)
-revised_streams = st.lists(
-    st.tuples(headlines, st.integers(-120, 120), st.integers(0, 30), st.booleans(), st.sampled_from("pq")), max_size=40
+streams = long_and_short(st.tuples(headlines, st.integers(-120, 120)))
+revised_streams = long_and_short(
+    st.tuples(headlines, st.integers(-120, 120), st.integers(0, 30), st.booleans(), st.sampled_from("pq"))
 )
 
 
@@ -282,6 +282,7 @@ def test_clusters_count_the_publishers_of_their_stories_that_are_not_retracted(s
         assert state.publishers == Counter(counted)
         assert len(state.members) - state.retracted == len(counted)
         assert state.first[2] == latest[state.first[1]].title
+    assert edition.known.keys() == {story_id for story_id, revision in kept if not revision}
     assert edition.revised == {story_id for story_id, revision in kept if revision}
 
 

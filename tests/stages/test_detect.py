@@ -8,23 +8,24 @@ from pipeline.stages.counting import Edition, advance, breaking_window, restore
 from pipeline.stages.detect import detect
 from pipeline.stages.rules import DetectRule
 from pipeline.times import HOUR, SECOND, to_micros
-from tests.make import NOON, assignment, revision
+from tests.make import LONGEST, NOON, assignment, long_and_short, revision
 
 RULE = DetectRule(threshold=3, window=HOUR, min_publishers=2, look_back=3 * HOUR)
 
 times = st.lists(st.integers(0, 30), min_size=1, max_size=25).map(sorted)
 # A stream of (cluster, minutes early or late, publisher, whether the other cluster is merged into this one).
-streams = st.lists(
+streams = long_and_short(
     st.tuples(
         st.sampled_from("aaaabc"),
         st.sampled_from([0, 0, 0, 1, 2, -30, -60, 60]),
         st.sampled_from("pqrs"),
         st.booleans(),
-    ),
-    max_size=40,
+    )
 )
-# Of each position, the position of the story that is revised there, if it is an earlier one; and whether it is retracted.
-revisions = st.dictionaries(st.integers(1, 39), st.tuples(st.integers(0, 39), st.booleans()), max_size=20)
+# For each place in a stream, how far before it a story came that is revised there instead, and whether it is retracted.
+revisions = st.lists(
+    st.tuples(st.sampled_from([0, 0, 0, 0, 1, 2, 3, 5, 8, 13]), st.booleans()), min_size=LONGEST, max_size=LONGEST
+)
 
 
 def stories(stream, step=7):
@@ -50,8 +51,8 @@ def revised(log, revisions):
     """The log with some of its assignments made revisions of earlier ones, as the cluster stage would make them."""
     merged, gone, made = {}, set(), []
     for row in log:
-        back, retracted = revisions.get(row.position, (row.position, False))
-        old = log[back] if back < row.position else row
+        back, retracted = revisions[row.position]
+        old = log[max(0, row.position - back)]
         if old is row or old.position in gone or old.revision:
             made.append(row)
             merged |= dict.fromkeys(row.merged, row.cluster_id)
@@ -280,6 +281,22 @@ def test_an_event_ends_with_its_last_story():
     assert run(edition, burst(1, at=90, cluster_id="cb", first=20)) == []
 
 
+def test_a_story_whose_publisher_is_corrected_counts_for_that_one():
+    edition = Edition(RULE)
+    run(edition, burst(4, publishers="p"))
+    assert run(edition, [revision(4, "ca", "ca0", minutes=0, publisher="q")]) == []
+    (alert,) = run(edition, burst(1, at=5, first=5, publishers="p"))
+    assert alert.publishers_in_window == 2
+
+
+def test_an_event_whose_last_stories_are_retracted_may_be_over_at_once():
+    edition = Edition(RULE)
+    run(edition, [*burst(5, step=10.0), *burst(1, at=95, cluster_id="cb", first=5)])
+    updates = run(edition, [revision(10, "ca", "ca4", minutes=40, publisher="p", retracted=True)])
+    assert [update.state for update in updates] == ["updated", "ended"]
+    assert run(edition, burst(1, at=99, cluster_id="cb", first=11)) == []
+
+
 def test_a_flood_of_one_publisher_under_corrected_names_is_no_event():
     edition = Edition(RULE)
     run(edition, burst(10, publishers="p"))
@@ -293,6 +310,16 @@ def picture(edition):
         for key, c in edition.counted.items()
     }
     return counted, edition.revised, edition.lifetimes.survivor, edition.lifetimes.stream_time, edition.position
+
+
+@given(streams, st.integers(3, 40), revisions)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_the_rows_that_are_kept_are_those_of_living_stories_and_their_revisions(stream, step, revisions):
+    edition, kept = Edition(RULE), {}
+    run(edition, revised_and_living(stories(stream, step), revisions), kept)
+    living = {story.id for counted in edition.counted.values() for story in counted.stories + counted.retracted}
+    assert {story_id for story_id, revision in kept if not revision} == living
+    assert {story_id for story_id, revision in kept if revision} == edition.revised <= living
 
 
 @given(streams, st.integers(0, 40), st.integers(0, 40), st.integers(3, 40), revisions)

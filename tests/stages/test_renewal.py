@@ -13,7 +13,7 @@ from pipeline.stages.renewal import renew_features, renew_score
 from pipeline.stages.rules import DetectRule
 from pipeline.stages.weights import RenewWeights, shipped
 from pipeline.times import HOUR
-from tests.make import assignment, unit_vector
+from tests.make import assignment, revision, unit_vector
 
 RULE = DetectRule(threshold=15, window=4 * HOUR, min_publishers=2)
 vectors = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.1, 5), min_size=1, max_size=5).map(
@@ -95,6 +95,32 @@ def test_restored_events_are_compared_as_before():
     old, new = Edition(RULE), Edition(RULE)
     restore(new, [decode(encode(detect(old, row).row), Detection) for row in rows[:30]])
     assert run(new, rows[30:]) == run(old, rows[30:])
+
+
+class Seen:
+    """Features as they were seen."""
+
+    def __init__(self):
+        self.features = []
+
+    def renew(self, earlier, new, features):
+        self.features.append((earlier, new, features))
+
+
+def test_a_retracted_story_leaves_the_bursts_that_were_compared():
+    text = "miley cyrus bangerz tour show"
+    log = [
+        *burst(text, 0, 0),
+        *burst(text, 20, 600),
+        revision(90, "ca", "s3", minutes=3, publisher="s", retracted=True),
+    ]
+    old, new = Edition(RULE, watch=Seen()), Edition(RULE, watch=Seen())
+    restore(new, [detect(old, row).row for row in log])
+    assert old.watch.features
+    old.watch.features.clear()
+    later = burst(text, 100, 1200)
+    assert run(new, later) == run(old, later)
+    assert new.watch.features == old.watch.features != []
 
 
 def test_certainty_renews_nothing():
