@@ -14,6 +14,8 @@ from pipeline.replay import warm_up
 from pipeline.storage.engine import DatabaseError
 from pipeline.upgrade import NewerRow
 
+GC_THRESHOLDS = (100_000, 50, 100)
+"""State lives for days: to look for garbage among it as often as Python does costs a fifth of the time."""
 LATER = "Nothing is lost: start the worker again when it is mended."
 
 
@@ -32,7 +34,7 @@ def run(settings: Settings) -> None:
     level = logging.getLevelName(settings.log_level)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     logging.getLogger("aiokafka").setLevel(max(level, logging.INFO))  # it would format a debug line for every message
-    gc.set_threshold(100_000, 50, 100)  # rows live for days: looking for garbage among them costs a fifth of the time
+    gc.set_threshold(*GC_THRESHOLDS)
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
     for name in ("faust.agents.agent", "faust.agents.actor", "mode.services", "mode.worker"):
         logging.getLogger(name).addFilter(_says_more_than_last_words)

@@ -6,6 +6,7 @@ import importlib
 import sys
 from pathlib import Path
 
+from agents.worker import GC_THRESHOLDS
 from bench.figures import Figure, table, write
 
 NAMES = ("minhash", "lsh", "simhash", "path", "stream", "growth")
@@ -25,7 +26,7 @@ def main() -> None:
     known = NAMES + BY_NAME
     if wrong := [name for name in asked.names if name not in known]:
         parser.error(f"no benchmark is called {', '.join(wrong)}; there are {', '.join(known)}")
-    gc.set_threshold(100_000, 50, 100)  # as the worker does
+    gc.set_threshold(*GC_THRESHOLDS)
     found: list[Figure] = []
     for name in asked.names or NAMES:
         for figure in importlib.import_module(f"bench.{name}").figures(quick=asked.quick):

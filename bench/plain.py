@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer
 
 from agents.faust_fixes import FETCH_WAIT
 from agents.outbox import Message, Sender
+from agents.worker import GC_THRESHOLDS
 from pipeline.config import Settings, load
 from pipeline.languages.background import background
 from pipeline.records import (
@@ -144,5 +145,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(*GC_THRESHOLDS)
     asyncio.run(main())

@@ -281,6 +281,12 @@ def test_an_event_ends_with_its_last_story():
     assert run(edition, burst(1, at=90, cluster_id="cb", first=20)) == []
 
 
+def test_a_story_that_comes_retracted_reopens_no_event():
+    edition = Edition(RULE)
+    run(edition, [*burst(5), *burst(1, at=70, cluster_id="cb", first=5)])
+    assert run(edition, [assignment(6, "ca", "late", minutes=5, publisher="q", retracted=True)]) == []
+
+
 def test_a_story_whose_publisher_is_corrected_counts_for_that_one():
     edition = Edition(RULE)
     run(edition, burst(4, publishers="p"))
