@@ -1,10 +1,11 @@
 """Dead letters: what cannot be processed goes to `<topic>.dlq` as it came, with headers that say why."""
 
+import msgspec
 import structlog
 from aiokafka.structs import ConsumerRecord
 
 from agents.outbox import Message
-from pipeline.dead_letters import OURS, REQUEUED
+from pipeline.dead_letters import OURS, REQUEUED, headers_of
 from pipeline.records import DeadLetter
 from pipeline.times import from_millis
 
@@ -24,18 +25,7 @@ def letter(stage: str, message: ConsumerRecord, error: Exception) -> Message:
     )
     headers = [
         *((name, value) for name, value in message.headers if not name.startswith(OURS) or name == REQUEUED),
-        *((f"{OURS}{field.replace('_', '-')}", text.encode()) for field, text in _texts(why)),
+        *headers_of(why),
     ]
-    log.warning("dead letter", **dict(_texts(why)))
+    log.warning("dead letter", **msgspec.to_builtins(why))
     return Message(f"{message.topic}.dlq", message.key, message.value, headers=headers)
-
-
-def _texts(why: DeadLetter) -> list[tuple[str, str]]:
-    return [
-        ("stage", why.stage),
-        ("error", why.error),
-        ("topic", why.topic),
-        ("partition", str(why.partition)),
-        ("offset", str(why.offset)),
-        ("received_at", why.received_at.isoformat()),
-    ]

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import msgspec
 from aiokafka import AIOKafkaProducer
 from aiokafka.structs import ConsumerRecord
 
@@ -51,21 +52,31 @@ async def letters(settings: Settings) -> AsyncIterator[Letter]:
         yield _letter(settings, record, done)
 
 
+def headers_of(why: DeadLetter) -> list[tuple[str, bytes]]:
+    """The headers that say why."""
+    fields: dict[str, str | int] = msgspec.to_builtins(why)
+    return [(_header(field), str(value).encode()) for field, value in fields.items()]
+
+
+def _header(field: str) -> str:
+    return OURS + field.replace("_", "-")
+
+
 def _letter(settings: Settings, record: ConsumerRecord, done: set[str]) -> Letter:
     stream = record.topic.removeprefix(f"{settings.topic_prefix}.").removesuffix(".dlq")
     name = f"{stream}:{record.partition}:{record.offset}"
     headers = {key: value.decode(errors="replace") for key, value in record.headers if key.startswith(OURS)}
     at = from_millis(record.timestamp)
-    why = DeadLetter(
-        stage=headers.get("newsburst-stage", "?"),
-        error=headers.get("newsburst-error", "?"),
-        topic=headers.get("newsburst-topic", settings.topic(stream)),
-        partition=int(headers.get("newsburst-partition", record.partition)),
-        offset=int(headers.get("newsburst-offset", -1)),
-        received_at=datetime.fromisoformat(headers["newsburst-received-at"])
-        if "newsburst-received-at" in headers
-        else at,
-    )
+    unknown = {
+        "stage": "?",
+        "error": "?",
+        "topic": settings.topic(stream),
+        "partition": record.partition,
+        "offset": -1,
+        "received_at": at,
+    }
+    said = {field: headers.get(_header(field), value) for field, value in unknown.items()}
+    why = msgspec.convert(said, DeadLetter, strict=False)
     own = tuple((key, value) for key, value in record.headers if not key.startswith(OURS))
     return Letter(name, why, at, record.key, record.value, own, int(headers.get(REQUEUED, 0)), name in done)
 
