@@ -4,8 +4,9 @@ import msgspec
 import structlog
 from aiokafka.structs import ConsumerRecord
 
+from agents.metrics import DEAD_LETTERS
 from agents.outbox import Message
-from pipeline.dead_letters import OURS, REQUEUED, headers_of
+from pipeline.dead_letters import OURS, REQUEUED, headers_of, kind
 from pipeline.records import DeadLetter
 from pipeline.times import from_millis
 
@@ -27,5 +28,6 @@ def letter(stage: str, message: ConsumerRecord, error: Exception) -> Message:
         *((name, value) for name, value in message.headers if not name.startswith(OURS) or name == REQUEUED),
         *headers_of(why),
     ]
+    DEAD_LETTERS.labels(stage, kind(reason)).inc()
     log.warning("dead letter", **msgspec.to_builtins(why))
     return Message(f"{message.topic}.dlq", message.key, message.value, headers=headers)

@@ -15,6 +15,9 @@ def count(stage: str, outcomes: Mapping[str, int] | None) -> None:
         RECORDS.labels(stage, outcome).inc(records)
 
 
+DEAD_LETTERS = Counter(
+    "newsburst_dead_letters_total", "Messages that a stage could not process, by what is wrong.", ["stage", "reason"]
+)
 LAG = Gauge("newsburst_lag", "Offsets that this worker has yet to finish with, as it last saw them.", ["topic"])
 GENERATION = Gauge("newsburst_generation", "Generation of the consumer group; 0 while it is made anew.")
 

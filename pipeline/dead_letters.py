@@ -5,6 +5,7 @@ its message on that topic once more and notes its name on the topic `requeued`, 
 makes another letter; after MOST times it is sent only when it is named, so that nothing goes in circles.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -50,6 +51,13 @@ async def letters(settings: Settings) -> AsyncIterator[Letter]:
     done = {record.key.decode() async for record in listen(settings, ["requeued"]) if record.value is not None}
     async for record in listen(settings, [f"{stream}.dlq" for stream in STREAMS]):
         yield _letter(settings, record, done)
+
+
+def kind(error: str) -> str:
+    """What is wrong, in so few words that one can count by them: `Wrong Story: url`, without the value."""
+    parts = error.split(": ")
+    words = ": ".join(parts[:2]) if parts[0].startswith("Wrong ") else parts[0]
+    return re.sub(r"\[[^]]*\]", "[]", words)
 
 
 def headers_of(why: DeadLetter) -> list[tuple[str, bytes]]:

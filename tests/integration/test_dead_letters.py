@@ -4,13 +4,15 @@ import asyncio
 import json
 
 import msgspec
+import pytest
 from aiokafka.structs import ConsumerRecord
 from click.testing import CliRunner
+from prometheus_client import REGISTRY
 
 from agents.dead_letters import letter
 from agents.outbox import Sender
 from pipeline.cli import main
-from pipeline.dead_letters import MOST, REQUEUED
+from pipeline.dead_letters import MOST, REQUEUED, kind
 from pipeline.records import Assignment, decode, encode
 from pipeline.storage.read import Reader
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
@@ -45,6 +47,25 @@ BAD = {
     raw(crawled_at="1970-01-01T00:00:00Z"): "1970-01-01T00:00:00+00:00 is before 1990",
     raw(crawled_at="2100-01-01T00:00:00Z"): "2100-01-01T00:00:00+00:00 is more than a day after it was received",
 }
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("Wrong Story: url: 'nowhere: at all' is not an absolute http or https URL.", "Wrong Story: url"),
+        ("Wrong Fingerprint: story.tokens[17]: Expected `str`, got `int`.", "Wrong Fingerprint: story.tokens[]"),
+        ("Not JSON in UTF-8: invalid character (byte 3).", "Not JSON in UTF-8"),
+        ("Postgres refuses it: invalid byte sequence: 0x00", "Postgres refuses it"),
+        ("ZeroDivisionError: division by zero", "ZeroDivisionError"),
+    ],
+)
+def test_what_is_wrong_is_counted_without_the_values(error, words):
+    assert kind(error) == words
+    message = ConsumerRecord("t", 0, 5, 0, 0, None, None, None, 0, 0, ())
+    labels = {"stage": "tried", "reason": words}
+    before = REGISTRY.get_sample_value("newsburst_dead_letters_total", labels) or 0
+    letter("tried", message, ValueError(error))
+    assert REGISTRY.get_sample_value("newsburst_dead_letters_total", labels) == before + 1
 
 
 def test_every_bad_message_is_kept_with_its_reason_and_the_next_story_is_processed(settings, tmp_path):

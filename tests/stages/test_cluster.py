@@ -282,6 +282,9 @@ def test_clusters_count_the_publishers_of_their_stories_that_are_not_retracted(s
         assert state.publishers == Counter(counted)
         assert len(state.members) - state.retracted == len(counted)
         assert state.first[2] == latest[state.first[1]].title
+    assert {
+        edition.lifetimes.resolve(cluster_id) for cluster_id in edition.lifetimes.survivor
+    } <= edition.clusters.keys()
     assert edition.known.keys() == {story_id for story_id, revision in kept if not revision}
     assert edition.revised == {story_id for story_id, revision in kept if revision}
 

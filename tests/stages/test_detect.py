@@ -326,6 +326,9 @@ def test_the_rows_that_are_kept_are_those_of_living_stories_and_their_revisions(
     living = {story.id for counted in edition.counted.values() for story in counted.stories + counted.retracted}
     assert {story_id for story_id, revision in kept if not revision} == living
     assert {story_id for story_id, revision in kept if revision} == edition.revised <= living
+    assert {
+        edition.lifetimes.resolve(cluster_id) for cluster_id in edition.lifetimes.survivor
+    } <= edition.counted.keys()
 
 
 @given(streams, st.integers(0, 40), st.integers(0, 40), st.integers(3, 40), revisions)
