@@ -281,6 +281,17 @@ def test_an_event_ends_with_its_last_story():
     assert run(edition, burst(1, at=90, cluster_id="cb", first=20)) == []
 
 
+def test_nothing_stays_of_clusters_that_were_merged_one_into_the_other_and_died():
+    edition = Edition(RULE)
+    merged = [
+        assignment(0, "cc", "x"),
+        assignment(1, "cb", "y", merged=["cc"]),
+        assignment(2, "ca", "z", merged=["cb"]),
+    ]
+    run(edition, [*merged, *burst(1, at=500, cluster_id="cd", first=3)])
+    assert (edition.lifetimes.survivor, [*edition.counted]) == ({}, ["cd"])
+
+
 def test_a_story_that_comes_retracted_reopens_no_event():
     edition = Edition(RULE)
     run(edition, [*burst(5), *burst(1, at=70, cluster_id="cb", first=5)])
