@@ -1,7 +1,9 @@
 """Numbered items: the token set of each, to rank candidates by exact Jaccard similarity, its SimHash, and the group it is in.
 
-Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compared. A SimHash is held in halves, the upper first:
-kernels have no unsigned 64-bit numbers that mix with others.
+Tokens are their CRC-32 values. Of longer sets the first WIDTH tokens are compared. Candidates are anywhere in memory, and waiting
+for it is what they cost: so all that is looked at of an item is one row, of two lines of memory.
+
+    row   | size | group | SimHash, upper half | lower half | token | token | ...
 """
 
 import math
@@ -15,15 +17,16 @@ from numpy.typing import NDArray
 from pipeline.similarity.buckets import SMALLEST, Numbers
 from pipeline.similarity.compiled import kernel
 
-WIDTH = 32
-
+SIZE, GROUP, UPPER, LOWER, TOKENS = range(5)
+"""Columns of a row; the last is the first of the tokens."""
+COLUMNS = 32
+WIDTH = COLUMNS - TOKENS
 HALF = 32
-LOWER = 2**HALF - 1
+MASK = 2**HALF - 1
 """Bits of half a SimHash, and a mask for the lower half."""
 
 Ids = NDArray[np.int64]
-Prints = NDArray[np.uint32]
-"""Of each slot, the halves of a SimHash."""
+Rows = NDArray[np.uint32]
 
 
 def token_ids(tokens: Iterable[str]) -> Ids:
@@ -43,69 +46,49 @@ def _checksum(token: str) -> int:
 
 
 class Items:
-    """The items from the oldest that counts on, in a ring of slots."""
+    """The items from the oldest that counts on, in a ring of rows."""
 
     def __init__(self) -> None:
-        self.tokens = np.zeros((SMALLEST, WIDTH), np.uint32)
-        self.sizes = np.zeros(SMALLEST, np.uint8)
-        self.prints = np.zeros((SMALLEST, 2), np.uint32)
-        self.group = np.zeros(SMALLEST, np.int32)
+        self.rows: Rows = np.zeros((SMALLEST, COLUMNS), np.uint32)
 
     def slot(self, number: int) -> int:
-        """Where the arrays hold an item that counts."""
-        return number & (len(self.sizes) - 1)  # slots are a power of two
+        """In which row an item is that counts."""
+        return number & (len(self.rows) - 1)  # rows are a power of two
 
     def print_of(self, number: int) -> int:
         """The SimHash of an item that counts."""
-        upper, lower = self.prints[self.slot(number)].tolist()
-        return int(upper) << HALF | int(lower)
+        row = self.rows[self.slot(number)]
+        return int(row[UPPER]) << HALF | int(row[LOWER])
+
+    def group_of(self, number: int) -> int:
+        """The group that an item is in that counts."""
+        return int(self.rows[self.slot(number), GROUP])
 
     def reserve(self, number: int, oldest: int) -> None:
-        """Make sure of a slot for an item; those before `oldest` no longer count."""
-        if number - oldest >= len(self.sizes):
-            self._grow(oldest, number)
+        """Make sure of a row for an item; those before `oldest` no longer count."""
+        if number - oldest >= len(self.rows):
+            kept, old = np.arange(oldest, number), self.rows
+            self.rows = np.zeros((2 * len(old), COLUMNS), np.uint32)
+            self.rows[kept % len(self.rows)] = old[kept % len(old)]
 
     def move(self, numbers: list[int], group: int) -> None:
         """Put items into another group."""
-        self.group[np.array(numbers, np.int64) % len(self.sizes)] = group
-
-    def _grow(self, oldest: int, number: int) -> None:
-        kept = np.arange(oldest, number)
-        slots = 2 * len(self.sizes)
-        for name in ("tokens", "sizes", "prints", "group"):
-            old = getattr(self, name)
-            new = np.zeros((slots, *old.shape[1:]), old.dtype)
-            new[kept % slots] = old[kept % len(old)]
-            setattr(self, name, new)
+        self.rows[np.array(numbers, np.int64) % len(self.rows), GROUP] = group
 
 
 @kernel
-def put(
-    tokens: NDArray[np.uint32],
-    sizes: NDArray[np.uint8],
-    prints: Prints,
-    groups: NDArray[np.int32],
-    number: int,
-    ids: Ids,
-    upper: int,
-    lower: int,
-    group: int,
-) -> None:
-    """Keep an item in its slot, which was reserved; `upper` and `lower` are the halves of its SimHash."""
-    slot = number & (len(sizes) - 1)  # slots are a power of two
+def put(items: Rows, number: int, ids: Ids, upper: int, lower: int, group: int) -> None:
+    """Keep an item in its row, which was reserved; `upper` and `lower` are the halves of its SimHash."""
+    row = items[number & (len(items) - 1)]
     size = min(len(ids), WIDTH)
+    row[SIZE], row[GROUP], row[UPPER], row[LOWER] = size, group, upper, lower
     for token in range(size):
-        tokens[slot, token] = ids[token]
-    sizes[slot] = size
-    prints[slot, 0] = upper
-    prints[slot, 1] = lower
-    groups[slot] = group
+        row[TOKENS + token] = ids[token]
 
 
 @kernel
 def rank(
-    tokens: NDArray[np.uint32],
-    sizes: NDArray[np.uint8],
+    items: Rows,
     numbers: Numbers,
     shared: Numbers,
     ids: Ids,
@@ -119,7 +102,7 @@ def rank(
     Fills `best` with their numbers and `scores` with their similarities, rounded to four places. Of the candidates,
     `numbers`, those with fewer `shared` bands than `least_shared` and those below `least` similarity are left out.
     """
-    slots, most = len(sizes), len(best)
+    most = len(best)
     count = 0
     own_low = np.zeros(256, np.bool_)  # most tokens of a candidate are not even like one of ours in their low bits
     for own in range(len(ids)):
@@ -127,11 +110,11 @@ def rank(
     for index in range(len(numbers)):
         if shared[index] < least_shared:
             continue
-        slot = numbers[index] & (slots - 1)
+        row = items[numbers[index] & (len(items) - 1)]
         common = 0
-        size = int(sizes[slot])
-        for index_there in range(size):
-            token = int(tokens[slot, index_there])
+        size = int(row[SIZE])
+        for there in range(size):
+            token = int(row[TOKENS + there])
             if not own_low[token & 255]:
                 continue
             for own in range(len(ids)):

@@ -21,7 +21,7 @@ from pipeline import records
 from pipeline.records import Assignment, Fingerprint, Similar
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.bag import bag
-from pipeline.similarity.items import HALF, LOWER, token_ids
+from pipeline.similarity.items import HALF, MASK, token_ids
 from pipeline.similarity.tfidf import weigh
 from pipeline.stages import papers
 from pipeline.stages.choice import Choice
@@ -123,10 +123,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         buckets.oldest,
         buckets.next,
         rule.bucket_capacity,
-        items.tokens,
-        items.sizes,
-        items.prints,
-        items.group,
+        items.rows,
         ids,
         occurring,
         held,
@@ -149,7 +146,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         rule.similar_bands,
         rule.similar_at,
         print_ >> HALF,
-        print_ & LOWER,
+        print_ & MASK,
         rule.duplicate_least,
         rule.duplicate_at,
         rule.duplicate_bits_at,
@@ -224,8 +221,7 @@ def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, copied: in
     if fingerprint.body_signature is not None:
         body = _same_body(edition, fingerprint.body_signature)
         if body is not None:
-            group = int(matchable.items.group[matchable.items.slot(body)])
-            return Choice(in_group[group].id, [], ranked, matchable.original(body))
+            return Choice(in_group[matchable.items.group_of(body)].id, [], ranked, matchable.original(body))
     if edition.watch is not None:
         _show(edition, edition.watch, fingerprint.story.id, near, asked)
     if not asked:

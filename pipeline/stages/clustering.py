@@ -18,7 +18,7 @@ from pipeline.records import Assignment
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.buckets import Keys
 from pipeline.similarity.centroids import Centroids
-from pipeline.similarity.items import HALF, LOWER, Ids, token_ids
+from pipeline.similarity.items import HALF, MASK, Ids, token_ids
 from pipeline.similarity.minhash_compiled import Signature
 from pipeline.similarity.tfidf import BACKGROUND, EVERYWHERE
 from pipeline.stages.known import Known, contents
@@ -239,10 +239,7 @@ def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster, ti
         matchable.buckets.head,
         matchable.buckets.node,
         sketch.keys,
-        matchable.items.tokens,
-        matchable.items.sizes,
-        matchable.items.prints,
-        matchable.items.group,
+        matchable.items.rows,
         centroids.owners,
         centroids.entries,
         centroids.heads,
@@ -250,7 +247,7 @@ def _keep(edition: Edition, row: Assignment, sketch: Sketch, joined: Cluster, ti
         sketch.weights,
         sketch.held,
         sketch.print >> HALF,
-        sketch.print & LOWER,
+        sketch.print & MASK,
         joined.group,
         edition.facts,
         time,

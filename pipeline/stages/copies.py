@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 
 from pipeline.similarity.buckets import Numbers
 from pipeline.similarity.compiled import kernel
-from pipeline.similarity.items import Ids, Prints
+from pipeline.similarity.items import LOWER, SIZE, TOKENS, UPPER, Ids, Rows
 
 
 @kernel
 def first_copy(
-    tokens: NDArray[np.uint32],
-    sizes: NDArray[np.uint8],
-    prints: Prints,
+    items: Rows,
     similar: Numbers,
     scores: NDArray[np.float64],
     ids: Ids,
@@ -33,22 +31,21 @@ def first_copy(
     `scores` are the Jaccard similarities, falling; `ids` are the headline's tokens and `upper` and `lower` the halves of its
     SimHash. The limits are those of ClusterRule, in its order but for the least score, which comes first.
     """
-    last = len(sizes) - 1
     for index in range(len(similar)):
         if scores[index] < least:
             return -1
-        slot = similar[index] & last
+        row = items[similar[index] & (len(items) - 1)]
         if scores[index] >= enough:
             return index
         if scores[index] >= with_bits:
-            bits = _bits(upper ^ int(prints[slot, 0])) + _bits(lower ^ int(prints[slot, 1]))
+            bits = _bits(upper ^ int(row[UPPER])) + _bits(lower ^ int(row[LOWER]))
             if bits <= most_bits:
                 return index
-        shorter = min(len(ids), int(sizes[slot]))
+        shorter = min(len(ids), int(row[SIZE]))
         if shorter < beginning:
             continue
         same = 0
-        while same < shorter and ids[same] == int(tokens[slot, same]):
+        while same < shorter and ids[same] == int(row[TOKENS + same]):
             same += 1
         if same == shorter:
             return index

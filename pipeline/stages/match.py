@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pipeline.similarity.buckets import Keys, Numbers, band_keys, insert, query
 from pipeline.similarity.centroids import Entries, Heads, Owners, Weights, add, count_held
 from pipeline.similarity.compiled import kernel
-from pipeline.similarity.items import WIDTH, Ids, Prints, put, rank
+from pipeline.similarity.items import GROUP, WIDTH, Ids, Rows, put, rank
 from pipeline.similarity.tfidf import EVERYWHERE, weigh
 from pipeline.stages.copies import first_copy
 from pipeline.stages.merge import merge
@@ -35,10 +35,7 @@ def match(
     oldest: int,
     after: int,
     capacity: int,
-    tokens: NDArray[np.uint32],
-    sizes: NDArray[np.uint8],
-    prints: Prints,
-    groups: NDArray[np.int32],
+    items: Rows,
     ids: Ids,
     counts: NDArray[np.int64],
     held: int,
@@ -92,8 +89,7 @@ def match(
     found, shared = np.empty(bands * capacity, np.int64), np.empty(bands * capacity, np.int64)
     count = query(head, node, seen, keys, oldest, after, capacity, found, shared)
     ranked = rank(
-        tokens,
-        sizes,
+        items,
         found[:count],
         shared[:count],
         ids[: min(held, WIDTH)],
@@ -103,9 +99,7 @@ def match(
         similar,
     )
     copied = first_copy(
-        tokens,
-        sizes,
-        prints,
+        items,
         similar[:ranked],
         scores,
         ids[: min(held, WIDTH)],
@@ -119,7 +113,7 @@ def match(
     )
     theirs = np.empty(count, np.int64)
     for index in range(count):
-        theirs[index] = groups[found[index] & (len(groups) - 1)]
+        theirs[index] = items[found[index] & (len(items) - 1), GROUP]
     considered = consider(
         theirs,
         facts,
@@ -162,10 +156,7 @@ def keep(
     head: NDArray[np.int32],
     node: NDArray[np.uint32],
     keys: Keys,
-    tokens: NDArray[np.uint32],
-    sizes: NDArray[np.uint8],
-    prints: Prints,
-    groups: NDArray[np.int32],
+    items: Rows,
     owners: Owners,
     entries: Entries,
     heads: Heads,
@@ -180,7 +171,7 @@ def keep(
 ) -> int:
     """Take a story of a group in, at its time; returns how many entries are new."""
     insert(head, node, keys, number)
-    put(tokens, sizes, prints, groups, number, ids[:held], upper, lower, group)
+    put(items, number, ids[:held], upper, lower, group)
     new, grown = add(owners, entries, heads, group, ids, weights, held)
     facts[group, FIRST] = min(facts[group, FIRST], time)
     facts[group, LAST] = max(facts[group, LAST], time)

@@ -38,10 +38,10 @@ class Matchable:
         self.buckets = BucketTables(rule.bands, rule.bucket_capacity)
         self.bodies = BucketTables(rule.body_bands, rule.bucket_capacity)
         self.items = Items()
-        self.ids: list[str] = [""] * len(self.items.sizes)
-        self.copy_of: list[str | None] = [None] * len(self.items.sizes)
+        self.ids: list[str] = [""] * len(self.items.rows)
+        self.copy_of: list[str | None] = [None] * len(self.items.rows)
         """the first story that each is a copy of"""
-        self._came = np.zeros(len(self.items.sizes), np.int64)
+        self._came = np.zeros(len(self.items.rows), np.int64)
         """the stream time at which each came"""
         self.with_body: dict[int, tuple[int, bytes]] = {}
         """by its number in `bodies` that in `buckets`, and the signature of the body"""
@@ -56,7 +56,7 @@ class Matchable:
         """Let a story be matched; returns its number, for which there are slots in `buckets` and `items`."""
         number = self.buckets.next_number()
         self.items.reserve(number, self.buckets.oldest)
-        if len(self.ids) < len(self.items.sizes):
+        if len(self.ids) < len(self.items.rows):
             self._grow(number)
         slot = self.items.slot(number)
         self.ids[slot], self.copy_of[slot], self._came[slot] = row.story.id, row.duplicate_of, stream_time
@@ -67,7 +67,7 @@ class Matchable:
 
     def _grow(self, number: int) -> None:
         old, ids, copy_of, came = len(self.ids), self.ids, self.copy_of, self._came
-        slots = len(self.items.sizes)
+        slots = len(self.items.rows)
         self.ids, self.copy_of, self._came = [""] * slots, [None] * slots, np.zeros(slots, np.int64)
         for kept in range(self.buckets.oldest, number):
             here, there = kept % old, kept % slots

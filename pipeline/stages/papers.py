@@ -61,5 +61,4 @@ def hu_you(edition: Edition, candidates: tuple[Numbers, Numbers], fingerprint: i
 
 
 def _cluster_id(edition: Edition, number: int) -> str:
-    items = edition.matchable.items
-    return edition.in_group[int(items.group[items.slot(number)])].id
+    return edition.in_group[edition.matchable.items.group_of(number)].id

@@ -13,16 +13,16 @@ sets = st.sets(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
 def put(table, number, ids, group, oldest):
     table.reserve(number, oldest)
     upper, lower = number << 7, 2**32 - 1 - number
-    kernels.put(table.tokens, table.sizes, table.prints, table.group, number, ids, upper, lower, group)
+    kernels.put(table.rows, number, ids, upper, lower, group)
 
 
 def groups(table, numbers):
-    return table.group[numbers & (len(table.group) - 1)]
+    return np.array([table.group_of(number) for number in numbers.tolist()])
 
 
 def rank(table, candidates, ids, least_shared, least, most):
     scores, best = np.empty(most), np.empty(most, np.int64)
-    count = kernels.rank(table.tokens, table.sizes, *candidates, ids[:WIDTH], least_shared, least, scores, best)
+    count = kernels.rank(table.rows, *candidates, ids[:WIDTH], least_shared, least, scores, best)
     return list(zip(scores[:count].tolist(), best[:count].tolist(), strict=True))
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.similarity import simhash
-from pipeline.similarity.items import HALF, LOWER, WIDTH, Items, put, token_ids
+from pipeline.similarity.items import HALF, MASK, WIDTH, Items, put, token_ids
 from pipeline.stages.copies import first_copy
 from pipeline.stages.rules import ClusterRule
 
@@ -35,19 +35,17 @@ def test_the_first_copy_is_the_first_similar_story_that_the_rule_takes_for_one(o
         for bit in flipped:
             other_print ^= 1 << bit
         table.reserve(number, 0)
-        upper, lower = other_print >> HALF, other_print & LOWER
-        put(table.tokens, table.sizes, table.prints, table.group, number, token_ids(tokens), upper, lower, 0)
+        upper, lower = other_print >> HALF, other_print & MASK
+        put(table.rows, number, token_ids(tokens), upper, lower, 0)
         if expected < 0 and score >= RULE.duplicate_least and is_copy(score, own, tokens, own_print, other_print):
             expected = number
     found = first_copy(
-        table.tokens,
-        table.sizes,
-        table.prints,
+        table.rows,
         similar,
         np.array([score for _, _, score in others]),
         token_ids(own)[:WIDTH],
         own_print >> HALF,
-        own_print & LOWER,
+        own_print & MASK,
         RULE.duplicate_least,
         RULE.duplicate_at,
         RULE.duplicate_bits_at,
