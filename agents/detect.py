@@ -59,7 +59,7 @@ def declare(
             for update in outcome.updates:
                 outbox.append(Message(topic, update.event_id.encode(), encode(update), number))
                 UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
-            outcomes["done"] += 1
+            outcomes["revised" if assignment.revision else "done"] += 1
         return outcomes
 
     @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
