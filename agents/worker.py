@@ -6,7 +6,7 @@ import sys
 
 import faust
 import structlog
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from agents.app import create_app
 from pipeline.config import Settings, SettingsError, load
@@ -20,7 +20,7 @@ LATER = "Nothing is lost: start the worker again when it is mended."
 
 
 def main() -> None:
-    """Run the agents until SIGTERM or Ctrl-C. Exits 2 for wrong settings, 1 when the worker cannot go on."""
+    """Run the agents until SIGTERM or Ctrl-C. Exits with 1 for wrong settings, and when the worker cannot go on; it says why."""
     try:
         settings = load()
         settings.score_weights()
@@ -36,19 +36,26 @@ def run(settings: Settings) -> None:
     logging.getLogger("aiokafka").setLevel(max(level, logging.INFO))  # it would format a debug line for every message
     gc.set_threshold(*GC_THRESHOLDS)
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
-    for name in ("faust.agents.agent", "faust.agents.actor", "mode.services", "mode.worker"):
+    for name in ("faust.agents.agent", "faust.agents.actor", "faust.worker", "mode.services", "mode.worker"):
         logging.getLogger(name).addFilter(_says_more_than_last_words)
     worker = faust.Worker(create_app(settings), loglevel=settings.log_level, redirect_stdouts=False, quiet=True)
+    worker.spinner = None  # it would write a terminal's codes even to a file
     try:
         worker.execute_from_commandline()
-    except SystemExit:
-        if _known(worker.crash_reason):
-            sys.exit(f"newsburst worker: {last_words(worker.crash_reason)}")
+    except SystemExit as end:
+        reason = end.__context__
+        if reason is not None and _known(reason):
+            sys.exit(f"newsburst worker: {last_words(reason, settings)}")
         raise
 
 
-def last_words(error: BaseException) -> str:
+def last_words(error: BaseException, settings: Settings) -> str:
     """Why the worker cannot go on, and what to do."""
+    if isinstance(error, KafkaConnectionError):
+        return (
+            f"No Kafka answers at {settings.kafka} (NEWSBURST_KAFKA), or it takes no login: {error}. "
+            f"`newsburst doctor` says more. {LATER}"
+        )
     if isinstance(error, KafkaError):
         return (
             f"Kafka refuses for good: {type(error).__name__}: {error}. `newsburst doctor` says what is missing; what a worker's "
