@@ -49,11 +49,16 @@ class Chunk(ConsumerMessage):  # type: ignore[misc]
         self.records = records
 
     def on_final_ack(self, consumer: Any) -> bool:
-        """Have all its offsets committed, as `Consumer.ack` does for one."""
+        """Have all its offsets committed, as `Consumer.ack` does for one.
+
+        An offset that waits to be committed already, from before a rebalance, is not added again: Faust commits the longest run
+        of consecutive offsets, and a repeated one would end it.
+        """
         super(ConsumerMessage, self).on_final_ack(consumer)
-        offsets = range(self.first, self.offset + 1)
-        consumer._acked[self.tp].extend(offsets)  # noqa: SLF001 - Faust has no other way
-        consumer._acked_index[self.tp].update(offsets)  # noqa: SLF001
+        waiting = consumer._acked_index[self.tp]  # noqa: SLF001 - Faust has no other way
+        offsets = [offset for offset in range(self.first, self.offset + 1) if offset not in waiting]
+        consumer._acked[self.tp].extend(offsets)  # noqa: SLF001
+        waiting.update(offsets)
         consumer._n_acked += len(offsets)  # noqa: SLF001
         notify(consumer._waiting_for_ack)  # noqa: SLF001
         return True

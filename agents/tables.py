@@ -226,6 +226,13 @@ class StageTable(Generic[R, E]):
                     else:
                         version = next((int(value) for name, value in record.headers if name == HEADER), 1)
                         rows[record.key] = upgraded(self._name, record.value, version)
+            if (consumer.highwater(of) or 0) > end:  # whoever had begun a transaction here was shut out before we read
+                log.error(
+                    "Kafka lost the end of a transaction: its messages come again. Kafka 4.1 to 4.3 do so when they crash; see "
+                    "docs/decisions/0013-a-kafka-that-keeps-its-markers.md",
+                    topic=self._topic,
+                    partition=partition,
+                )
             return list(rows.values())
         finally:
             await consumer.stop()

@@ -116,7 +116,9 @@ class Cluster(Record, frozen=True, kw_only=True):
     position: Annotated[int, Meta(description="Position of the story that brought this state: later is larger.")]
     stories: int
     publishers: int
-    headline: Annotated[str | None, Meta(description="Headline of its first story.")] = None
+    headline: Annotated[str | None, Meta(description="Headline of its first story; none while that is retracted.")] = (
+        None
+    )
     first_seen: Time | None = None
     last_seen: Time | None = None
     merged_into: str | None = None

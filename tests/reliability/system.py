@@ -86,14 +86,14 @@ class System:
         self.kafka.stop()
         self.postgres.stop()
 
-    def start_worker(self):
-        """Start one more."""
+    def start_worker(self, *program):
+        """Start one more; of another program, if one is given."""
         log = self.folder / f"worker-{time.monotonic_ns()}.log"
         folder = self.folder / "cwd"
         folder.mkdir(exist_ok=True)
         with log.open("ab") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "agents.worker"],
+                [sys.executable, *(program or ("-m", "agents.worker"))],
                 env={**os.environ, **self.settings.environment()},
                 cwd=folder,
                 stdout=output,
@@ -144,11 +144,13 @@ class System:
 
     def kill_broker(self):
         """SIGKILL, with all that it had not written."""
-        _kill_service(self.kafka)
+        kill(self.kafka._service)
+        self.kafka.stop()
 
     def kill_database(self):
         """SIGKILL of the server process; Postgres recovers when it starts again."""
-        _kill_service(self.postgres)
+        kill(self.postgres._service)
+        self.postgres.stop()
 
     def cut_connections(self):
         """End all sessions of the database, whatever they are at."""
@@ -170,8 +172,9 @@ class System:
         )
 
 
-def _kill_service(service):
-    guard = psutil.Process(service._service._guard.pid)
+def kill(service):
+    """SIGKILL of a guarded service."""
+    guard = psutil.Process(service._guard.pid)
     for child in guard.children():
         child.kill()
     guard.wait(30)

@@ -77,6 +77,7 @@ def run(settings, *arguments):
 
 
 async def produce(settings, stories):
+    await write(settings, "stories")  # no story: a dead letter
     async with StoryProducer(settings) as producer:
         for story in stories:
             await producer.send(story)
@@ -119,14 +120,30 @@ def test_the_documented_rights_are_enough_and_no_more(broker, roles, tmp_path):
         asyncio.run(produce(users["crawler"], stories))
         wait_until_settled(users["admin"], process)
     assert asyncio.run(first(users["desk"], "clusters"))
-    counted = run(users["desk"], "report", "breaking", "--json")
-    assert counted.exit_code == 0, counted.output
+    users["more"] = users["admin"].model_copy(update={"partitions": 3})
+    for user, command, said in (
+        ("desk", "report breaking --json", "["),
+        ("desk", "events", ""),
+        ("admin", "dlq list", "1 dead letters"),
+        ("worker", "dlq requeue --all", "1 messages sent again"),
+        ("more", "topics grow", "news.stories"),
+        ("admin", "retain --days 30", "deleted"),
+    ):
+        done = run(users[user], *command.split())
+        assert (done.exit_code, said in done.output) == (0, True), (user, command, done.output)
 
     for user, topic in (("desk", "stories"), ("desk", "events"), ("crawler", "events"), ("crawler", "normalised")):
         with pytest.raises(TopicAuthorizationFailedError):
             asyncio.run(write(users[user], topic))
     with pytest.raises(TopicAuthorizationFailedError):
         asyncio.run(first(users["desk"], "stories"))
+    for user, command in (
+        ("desk", ["dlq", "list"]),
+        ("desk", ["topics", "create"]),
+        ("admin", ["dlq", "requeue", "--all"]),
+    ):
+        done = run(users[user], *command)
+        assert (done.exit_code, "Authorization" in done.output or "docs/security.md" in done.output) == (1, True), (user, command, done.output)
     for role, statement in (
         ("reader", "UPDATE news.stories SET title = 'x'"),
         ("writer", "DELETE FROM news.stories"),

@@ -199,6 +199,22 @@ def test_a_retracted_story_does_not_count_until_it_is_back():
     assert counts == [(1, 1), (2, 2), (1, 1), None, (2, 2)]
 
 
+def test_a_cluster_shows_no_headline_that_was_retracted():
+    edition = Edition(NOTHING)
+    text = "earthquake strike nepal capital"
+    outcomes = run(
+        edition,
+        [
+            fingerprinted("a", text),
+            fingerprinted("a", text, 1, retracted=True),
+            fingerprinted("b", text, 2),
+            fingerprinted("a", text, 3),
+        ],
+    )
+    title = "Earthquake strike nepal capital"
+    assert [outcome.clusters[-1].headline for outcome in outcomes] == [title, None, None, title]
+
+
 def test_a_story_of_a_merged_cluster_is_revised_in_the_survivor():
     edition = Edition(background("en"))
     stories, outcomes = bridged(ClusterRule(), edition)
