@@ -97,8 +97,8 @@ async def requeue(settings: Settings, chosen: Iterable[Letter]) -> int:
         max_request_size=int(LARGEST_MESSAGE),
     )
     count = 0
-    await producer.start()
     try:
+        await producer.start()
         for letter in chosen:
             headers = [*letter.headers, (REQUEUED, str(letter.requeued + 1).encode())]
             async with producer.transaction():

@@ -21,8 +21,8 @@ async def listen(settings: Settings, topics: Sequence[str], *, follow: bool = Fa
     for name in names:
         if not any(partition.topic == name for partition in found):
             raise BrokerError(
-                f"Kafka at {settings.kafka} has no topic {name}, or does not show it to this user: run `newsburst topics create`; what a "
-                "user must be allowed is in docs/security.md."
+                f"Kafka at {settings.kafka} has no topic {name}, or does not show it to this user: run `newsburst topics "
+                "create`; what a user must be allowed is in docs/security.md."
             )
     consumer = AIOKafkaConsumer(
         **connection(settings),

@@ -143,7 +143,8 @@ def test_the_documented_rights_are_enough_and_no_more(broker, roles, tmp_path):
         ("admin", ["dlq", "requeue", "--all"]),
     ):
         done = run(users[user], *command)
-        assert (done.exit_code, "Authorization" in done.output or "docs/security.md" in done.output) == (1, True), (user, command, done.output)
+        assert done.exit_code == 1, (user, command)
+        assert "Authorization" in done.output or "docs/security.md" in done.output
     for role, statement in (
         ("reader", "UPDATE news.stories SET title = 'x'"),
         ("writer", "DELETE FROM news.stories"),
