@@ -212,8 +212,8 @@ class StageTable(Generic[R, E]):
             isolation_level="read_committed",
             max_partition_fetch_bytes=int(LARGEST_MESSAGE),
         )
-        await consumer.start()
         try:
+            await consumer.start()
             of = TopicPartition(self._topic, partition)
             consumer.assign([of])
             await consumer.seek_to_beginning(of)

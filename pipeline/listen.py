@@ -30,8 +30,8 @@ async def listen(settings: Settings, topics: Sequence[str], *, follow: bool = Fa
         auto_offset_reset="earliest",
         isolation_level="read_committed",
     )
-    await consumer.start()
     try:
+        await consumer.start()
         consumer.assign(found)
         await consumer.seek_to_beginning(*found)
         ends = await consumer.end_offsets(found)
