@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from aiokafka import TopicPartition
+from structlog.testing import capture_logs
 
 from agents import tables
 from agents.outbox import Message, Sender
@@ -267,6 +268,31 @@ def test_a_worker_does_not_touch_the_rows_of_a_newer_one(settings):
         async with Worker(settings) as worker:
             with pytest.raises(upgrade.NewerRow, match="version 3; this worker knows versions up to 2"):
                 await worker.held(0)
+
+    asyncio.run(run())
+
+
+def test_a_transaction_whose_end_kafka_lost_is_told_of(settings):
+    prepare(settings)
+
+    async def said_at_loading():
+        with capture_logs() as logs:
+            async with Worker(settings) as worker:
+                assert await worker.held(0) == {"a"}
+        return [entry["event"] for entry in logs if entry["log_level"] == "error"]
+
+    async def run():
+        async with Worker(settings) as worker:
+            await worker.add(0, "a")
+        assert await said_at_loading() == []
+        hanging = Sender(settings, "somebody-else")
+        producer = await hanging.start()
+        await producer.begin_transaction()
+        await producer.send_and_wait(changelog(settings, "clustering"), b"{}", b"b", partition=0)
+        (said,) = await said_at_loading()
+        assert "Kafka lost the end of a transaction" in said
+        await producer.abort_transaction()
+        await hanging.close()
 
     asyncio.run(run())
 
