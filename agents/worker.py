@@ -16,6 +16,8 @@ from pipeline.upgrade import NewerRow
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """State lives for days: to look for garbage among it as often as Python does costs a fifth of the time."""
+KNOWN = (DatabaseError, NewerRow, KafkaError)
+"""Errors that their last words explain: they need no traceback."""
 LATER = "Nothing is lost: start the worker again when it is mended."
 
 
@@ -44,7 +46,7 @@ def run(settings: Settings) -> None:
         worker.execute_from_commandline()
     except SystemExit as end:
         reason = end.__context__
-        if reason is not None and _known(reason):
+        if isinstance(reason, KNOWN):
             sys.exit(f"newsburst worker: {last_words(reason, settings)}")
         raise
 
@@ -67,12 +69,7 @@ def last_words(error: BaseException, settings: Settings) -> str:
 def _says_more_than_last_words(record: logging.LogRecord) -> bool:
     """Whether to log this: a failure that its last words explain needs no traceback, and no second one."""
     error = record.exc_info[1] if record.exc_info else None
-    return not _known(error) and "Reraising" not in record.getMessage()
-
-
-def _known(error: object) -> bool:
-    """Whether an error needs no traceback."""
-    return isinstance(error, DatabaseError | NewerRow | KafkaError)
+    return not isinstance(error, KNOWN) and "Reraising" not in record.getMessage()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import itertools
 import os
 import signal
 import sys
+from contextlib import contextmanager
 
 from agents import worker
 
@@ -22,21 +23,22 @@ def let_die(when, owner, method, count):
         if (moment, call) == (when, count):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    @functools.wraps(stock)
-    async def dying_later(*args, **named):
+    @contextmanager
+    def called():
         call = next(calls)
         at("before", call)
-        result = await stock(*args, **named)
+        yield
         at("after", call)
-        return result
+
+    @functools.wraps(stock)
+    async def dying_later(*args, **named):
+        with called():
+            return await stock(*args, **named)
 
     @functools.wraps(stock)
     def dying(*args, **named):
-        call = next(calls)
-        at("before", call)
-        result = stock(*args, **named)
-        at("after", call)
-        return result
+        with called():
+            return stock(*args, **named)
 
     setattr(owner, method, dying_later if inspect.iscoroutinefunction(stock) else dying)
 

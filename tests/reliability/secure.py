@@ -3,8 +3,6 @@
 import argparse
 import asyncio
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 from aiokafka.admin import AIOKafkaAdminClient
@@ -13,6 +11,7 @@ from aiokafka.protocol.admin import CreateAclsRequest
 
 from pipeline.embedded.kafka import ALONE, launch, wait_for_answer
 from pipeline.embedded.ports import free_ports
+from tests.certificates import certificate
 
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"
 ROOT = "root"
@@ -39,21 +38,6 @@ super.users=User:root;User:ANONYMOUS
 """
 
 
-def certificates(folder):
-    """A certificate for 127.0.0.1 that signs itself, as (certificate, key with certificate)."""
-    certificate, key, both = folder / "ca.pem", folder / "key.pem", folder / "keystore.pem"
-    subprocess.run(
-        [
-            shutil.which("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate),
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    both.write_text(key.read_text() + certificate.read_text())
-    return certificate, both
-
-
 class SecureKafka:
     """Use it as a context. `users` have their name, reversed, as password."""
 
@@ -62,7 +46,9 @@ class SecureKafka:
 
     def __enter__(self):
         self.folder.mkdir(exist_ok=True)
-        self.ca, keystore = certificates(self.folder)
+        self.ca, key = certificate(self.folder, "server")
+        keystore = self.folder / "keystore.pem"
+        keystore.write_text(key.read_text() + self.ca.read_text())
         port, controller = free_ports(2)
         self.bootstrap = f"127.0.0.1:{port}"
         properties = (ALONE + PROPERTIES).format(

@@ -16,6 +16,7 @@ from pipeline.embedded.ports import free_ports
 from pipeline.storage.engine import check
 from pipeline.storage.migrate import current, migrate
 from pipeline.storage.write import Writer
+from tests.certificates import certificate
 from tests.make import assignment
 
 PROGRAMS = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
@@ -24,20 +25,6 @@ pytestmark = [
     pytest.mark.skipif(PROGRAMS is None, reason="there is no Postgres with TLS in /usr/lib/postgresql"),
     pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate"),
 ]
-
-
-def certificate(folder, name):
-    """A self-signed certificate for 127.0.0.1 and its key."""
-    made, key = folder / f"{name}.crt", folder / f"{name}.key"
-    subprocess.run(
-        [
-            shutil.which("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(made),
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return made, key
 
 
 @pytest.fixture(scope="module")
