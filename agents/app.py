@@ -1,7 +1,8 @@
 """The Faust app, made from settings: what the worker runs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import faust
@@ -15,8 +16,11 @@ from agents.faust_fixes import correct_faust
 from agents.health import serve, watch
 from agents.outbox import Sender
 from agents.tables import StageTable
+from agents.ticks import keep_ticking
 from pipeline.config import Settings
 from pipeline.connection import tls
+from pipeline.embedded.worker import SAYS_READY
+from pipeline.unreadable import read_everything
 
 log = structlog.get_logger()
 
@@ -25,6 +29,10 @@ class App(faust.App):  # type: ignore[misc]
     """A Faust app with connections of our own."""
 
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
+    is_ready = False
+
+    def _create_directories(self) -> None:
+        """None: Faust would make folders for its tables in the working folder, where a container may not write."""
 
     async def on_stop(self) -> None:
         """Close them, last of all."""
@@ -56,17 +64,31 @@ def create_app(settings: Settings) -> App:
         consumer_auto_offset_reset="earliest",
     )
     correct_faust(app)
+    read_everything()
     hand_over_chunks()
     sender = Sender(settings)
     for stage in (normalise, fingerprint, store):
         stage.declare(app, settings, sender)
     clustering = cluster.declare(app, settings)
     tables: list[StageTable[Any, Any]] = [clustering, detect.declare(app, settings, clustering)]
+
+    @app.task  # type: ignore[untyped-decorator]
+    async def ticks() -> None:
+        await keep_ticking(settings, sender, lambda: _living(clustering))
+
     app.closing = [sender.close, *(table.close for table in tables)]
     if settings.metrics_port:
-        serve(watch(app, settings, tables), settings.metrics_port)
+        serve(watch(app, settings, tables), settings.metrics_host, settings.metrics_port)
     app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
     return app
+
+
+def _living(clustering: StageTable[Any, Any]) -> Iterator[tuple[int, str]]:
+    """The editions that have clusters, each with its partition."""
+    for number, editions in clustering.held().items():
+        for name, edition in editions.items():
+            if edition.clusters:
+                yield number, name
 
 
 def _credentials(settings: Settings) -> Any:
@@ -81,6 +103,10 @@ def _credentials(settings: Settings) -> Any:
     return faust.SSLCredentials(context=tls(settings)) if settings.kafka_security == "SSL" else None
 
 
-async def _say_what_is_assigned(app: faust.App, assigned: set[TP], **_: Any) -> None:
+async def _say_what_is_assigned(app: App, assigned: set[TP], **_: Any) -> None:
     partitions = " ".join(sorted(f"{partition.topic}:{partition.partition}" for partition in assigned))
     log.info("partitions assigned", generation=app.consumer_generation_id, partitions=partitions)
+    if not app.is_ready:
+        app.is_ready = True
+        sys.stdout.write(f"{SAYS_READY}: {len(assigned)} partitions of topics are its own.\n")
+        sys.stdout.flush()

@@ -14,9 +14,12 @@ from agents.outbox import Message, Outbox
 from agents.tables import Partition, StageTable
 from pipeline.config import Settings
 from pipeline.languages.background import background
-from pipeline.records import Assignment, Cluster, Fingerprint, InvalidRecord, Place, decode, encode
-from pipeline.stages.cluster import cluster
+from pipeline.records import KIND, Assignment, Cluster, Fingerprint, InvalidRecord, Place, decode, encode
+from pipeline.stages.cluster import check, cluster, tick
 from pipeline.stages.clustering import Edition, restore
+from pipeline.stages.lifetimes import Dropped
+from pipeline.times import from_millis
+from pipeline.unreadable import read, read_tick
 
 STAGE = "cluster"
 
@@ -40,12 +43,37 @@ def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Editio
     def say(state: Cluster, number: int) -> Message:
         return Message(clusters, state.id.encode(), encode(state), number)
 
+    def pass_time(
+        partition: Partition[Edition], record: ConsumerRecord, outbox: Outbox, latest: dict[str, Cluster]
+    ) -> bool:
+        at, number = read_tick(record), partition.number
+        edition = partition.editions.get(at.edition)
+        passed = edition and tick(edition, at, record.offset)
+        if not passed:
+            return False
+        drop(number, passed.dropped, outbox, latest)
+        row, key = encode(passed.stream_time), at.edition.encode()
+        outbox.append(table.time(number, at.edition, row))
+        outbox.append(Message(assignments, key, row, number, [KIND]))
+        return True
+
+    def drop(number: int, dropped: Dropped, outbox: Outbox, latest: dict[str, Cluster]) -> None:
+        outbox += table.drop(number, dropped)
+        for cluster_id in dropped.clusters:
+            if cluster_id in latest:
+                outbox.append(say(latest.pop(cluster_id), number))
+            outbox.append(Message(clusters, cluster_id.encode(), None, number))
+
     def work(partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox) -> Counter[str]:
         number, outcomes = partition.number, Counter[str]()
         latest: dict[str, Cluster] = {}  # a cluster that grew in this batch is told of once
         for record in records:
             try:
-                fingerprint = decode(record.value, Fingerprint)
+                if KIND in record.headers:
+                    outcomes["ticks" if pass_time(partition, record, outbox, latest) else "repeated"] += 1
+                    continue
+                fingerprint = read(record, Fingerprint)
+                check(fingerprint, from_millis(record.timestamp))
             except InvalidRecord as error:
                 outbox.append(letter(STAGE, record, error))
                 outcomes["dead"] += 1
@@ -55,11 +83,7 @@ def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Editio
                 outcomes["repeated"] += 1
                 continue
             story, row = outcome.assignment.story, encode(outcome.assignment)
-            outbox += table.drop(number, outcome.dropped)
-            for cluster_id in outcome.dropped.clusters:
-                if cluster_id in latest:
-                    outbox.append(say(latest.pop(cluster_id), number))
-                outbox.append(Message(clusters, cluster_id.encode(), None, number))
+            drop(number, outcome.dropped, outbox, latest)
             outbox.append(table.row(number, story.id, row, revision=outcome.assignment.revision))
             outbox.append(Message(assignments, story.id.encode(), row, number))
             latest |= {state.id: state for state in outcome.clusters}

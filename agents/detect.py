@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import faust
@@ -14,10 +15,22 @@ from agents.metrics import UPDATE_SECONDS, count
 from agents.outbox import Message, Outbox
 from agents.tables import Partition, StageTable
 from pipeline.config import Settings
-from pipeline.records import Assignment, Detection, DetectionPlace, InvalidRecord, decode, encode
+from pipeline.records import (
+    KIND,
+    Assignment,
+    Detection,
+    DetectionPlace,
+    EventUpdate,
+    InvalidRecord,
+    StreamTime,
+    decode,
+    encode,
+)
 from pipeline.stages import clustering
 from pipeline.stages.counting import Edition, restore
-from pipeline.stages.detect import detect
+from pipeline.stages.detect import check, check_time, detect, tick
+from pipeline.times import from_millis
+from pipeline.unreadable import read
 
 STAGE = "detect"
 
@@ -41,24 +54,46 @@ def declare(
         after,
     )
 
-    def work(partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox) -> Counter[str]:
+    def say(updates: list[EventUpdate], number: int, outbox: Outbox) -> None:
+        for update in updates:
+            outbox.append(Message(topic, update.event_id.encode(), encode(update), number))
+            if update.caused_by is not None:
+                UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
+
+    def pass_time(partition: Partition[Edition], record: ConsumerRecord, outbox: Outbox, end: int) -> bool:
+        passed, number = read(record, StreamTime), partition.number
+        check_time(passed, end, from_millis(record.timestamp))
+        edition = partition.editions.get(passed.edition)
+        outcome = edition and tick(edition, passed)
+        if not outcome:
+            return False
+        outbox += table.drop(number, outcome.dropped)
+        outbox.append(table.time(number, passed.edition, encode(passed)))
+        say(outcome.updates, number, outbox)
+        return True
+
+    def work(
+        partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox, end: int
+    ) -> Counter[str]:
         number, outcomes = partition.number, Counter[str]()
         for record in records:
             try:
-                assignment = decode(record.value, Assignment)
+                if KIND in record.headers:
+                    outcomes["ticks" if pass_time(partition, record, outbox, end) else "repeated"] += 1
+                    continue
+                assignment = read(record, Assignment)
+                check(assignment, end, from_millis(record.timestamp))
+                outcome = detect(partition.edition(assignment.story.edition), assignment)
             except InvalidRecord as error:
                 outbox.append(letter(STAGE, record, error))
                 outcomes["dead"] += 1
                 continue
-            outcome = detect(partition.edition(assignment.story.edition), assignment)
             if outcome is None:
                 outcomes["repeated"] += 1
                 continue
             outbox += table.drop(number, outcome.dropped)
             outbox.append(table.row(number, assignment.story.id, encode(outcome.row), revision=assignment.revision))
-            for update in outcome.updates:
-                outbox.append(Message(topic, update.event_id.encode(), encode(update), number))
-                UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
+            say(outcome.updates, number, outbox)
             outcomes["revised" if assignment.revision else "done"] += 1
         return outcomes
 
@@ -66,7 +101,8 @@ def declare(
     async def agent(stream: Any) -> None:
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
-                count(STAGE, await table.transact(number, records, work))
+                end = await table.end_of_log(number)  # what is read here was on the log before
+                count(STAGE, await table.transact(number, records, partial(work, end=end)))
 
     return table
 

@@ -9,12 +9,18 @@
 4. Stalls. One fetch is under way at a time; it asks for the partitions that have nothing buffered, and waits up to 1.5 s for
    them to have something. What comes meanwhile to a partition that had something buffered waits with it.
 5. Faust reads what is committed only in its exactly-once mode, whose producer is its own.
+6. Commits that are out of date. aiokafka tries a commit again until the coordinator answers, each time in the name of the
+   generation that it then belongs to. After a freeze or an outage of the broker, that sets a partition back to where it was
+   generations ago. Faust takes a failed commit for done, and keeps what was acknowledged in earlier generations: it then waits
+   for offsets that never come, and commits no more.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 import faust
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import IllegalGenerationError
 from faust.transport.consumer import Consumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
@@ -24,10 +30,17 @@ FETCH_WAIT = 100
 _stock_worker_consumer = AIOKafkaConsumerThread._create_worker_consumer  # noqa: SLF001 - the method to correct
 
 
+_stock_do_commit = GroupCoordinator._do_commit_offsets  # noqa: SLF001
+_stock_perform_seek = Consumer.perform_seek
+
+
 def correct_faust(app: faust.App) -> None:
     """Apply all corrections, to Faust's classes and to this app. Applying them again changes nothing."""
     Consumer._wait_next_records = _wait_next_records  # noqa: SLF001 - the method to correct
     AIOKafkaConsumerThread.seek_to_committed = _seek_to_committed
+    GroupCoordinator._do_commit_offsets = _do_commit_offsets  # noqa: SLF001
+    Consumer.perform_seek = _perform_seek
+    Consumer._commit_offsets = _commit_offsets  # noqa: SLF001
     AIOKafkaConsumerThread._create_worker_consumer = _create_worker_consumer  # noqa: SLF001 - the method to correct
 
     @app.on_rebalance_complete.connect(weak=False)  # type: ignore[untyped-decorator]
@@ -72,3 +85,30 @@ def _create_worker_consumer(self: Any, transport: Any) -> Any:
     consumer._fetch_max_wait_ms = FETCH_WAIT  # noqa: SLF001 - Faust passes a number of its own
     consumer._isolation_level = "read_committed"  # noqa: SLF001 - Faust does so in its exactly-once mode only
     return consumer
+
+
+async def _do_commit_offsets(self: Any, assignment: Any, offsets: Any) -> Any:
+    """Commit offsets, unless the assignment they are of is over. Raises IllegalGenerationError."""
+    if not assignment.active:
+        raise IllegalGenerationError(self.group_id)
+    return await _stock_do_commit(self, assignment, offsets)
+
+
+async def _perform_seek(self: Any) -> None:
+    """Begin a generation where its partitions are committed, with nothing acknowledged."""
+    await _stock_perform_seek(self)
+    self._acked.clear()
+    self._acked_index.clear()
+
+
+async def _commit_offsets(self: Any, offsets: Mapping[Any, int], start_new_transaction: bool = True) -> bool:  # noqa: ARG001, FBT002 - Faust's
+    """Commit offsets of partitions that are ours; what failed, or was of an earlier generation, does not count as done."""
+    ours = {partition: offset for partition, offset in offsets.items() if partition in self.assignment()}
+    if not ours:
+        return False
+    generation = self.app.consumer_generation_id
+    done: bool = await self._commit(ours)
+    if done and generation == self.app.consumer_generation_id:
+        self._committed_offset.update(ours)
+        self.app.monitor.on_tp_commit(ours)
+    return done

@@ -5,14 +5,18 @@ from typing import Any
 import faust
 
 from agents.batches import Raw, batches
+from agents.budget import budget
 from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender
 from pipeline.config import Settings
-from pipeline.records import NormalisedStory, decode, encode
+from pipeline.records import NormalisedStory, encode
 from pipeline.stages.fingerprint import fingerprint
+from pipeline.unreadable import read
 
 STAGE = "fingerprint"
+BUDGET = 2.0
+"""Seconds of the processor that a story may take."""
 
 
 def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
@@ -24,13 +28,15 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream):
             outbox: Outbox = []
             done = 0
-            for message in messages:
-                try:
-                    record = fingerprint(decode(message.value, NormalisedStory))
-                except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                    outbox.append(letter(STAGE, message, error))
-                    continue
-                outbox.append(Message(topic, record.story.edition.encode(), encode(record)))
-                done += 1
+            with budget(BUDGET) as begin_again:
+                for message in messages:
+                    begin_again()
+                    try:
+                        record = fingerprint(read(message, NormalisedStory))
+                    except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
+                        outbox.append(letter(STAGE, message, error))
+                        continue
+                    outbox.append(Message(topic, record.story.edition.encode(), encode(record)))
+                    done += 1
             await sender.send(outbox)
             count(STAGE, {"done": done, "dead": len(messages) - done})

@@ -3,19 +3,21 @@
 /live     200 while the event loop turns; 503 when it has not for STUCK seconds: the worker is to be started again
 /ready    200 when the worker has joined its group, has the state of its partitions and reaches Postgres; else 503 and why
 /metrics  for Prometheus
+
+It is served from an event loop of its own, in a thread, so that it answers when the worker's loop is stuck. What many ask at once
+is found out once, and connections that last too long are closed.
 """
 
-import json
+import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import faust
-from prometheus_client import make_wsgi_app
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from agents.metrics import GENERATION, LAG
 from agents.tables import StageTable
@@ -25,12 +27,16 @@ from pipeline.storage.engine import check
 STUCK = 60.0
 """Seconds without a turn of the event loop after which a worker counts as dead: longer than the longest batch."""
 EVERY = 1.0
-"""Seconds between two looks at the event loop."""
+"""Seconds between two looks at the event loop, and for which an answer about Postgres is good."""
+LONGEST = 10.0
+"""Seconds that a connection may last."""
+MOST = 100
+"""Connections at once; more are hung up on."""
 
 
 @dataclass
 class Health:
-    """What is known of a worker's health; written by its event loop, read by the threads that answer."""
+    """What is known of a worker's health; written by its event loop, read by the thread that answers."""
 
     database: Callable[[], str]
     """says what is wrong with Postgres; nothing if all is well"""
@@ -44,9 +50,9 @@ class Health:
         """Whether the event loop turns."""
         return time.monotonic() - self.turned < STUCK
 
-    def missing(self) -> list[str]:
-        """What the worker waits for; nothing if it is ready."""
-        wrong = [self.database()] if self.live() else ["the event loop does not turn"]
+    def missing(self, database: str) -> list[str]:
+        """What the worker waits for, `database` being what is wrong with that; nothing if it is ready."""
+        wrong = [database] if self.live() else ["the event loop does not turn"]
         if self.generation < 1:
             wrong.append("it has not joined its consumer group")
         if self.loading:
@@ -80,51 +86,90 @@ def watch(app: faust.App, settings: Settings, tables: list[StageTable[Any, Any]]
     return health
 
 
-def serve(health: Health, port: int) -> None:
-    """Answer on this port, in a thread of its own, as long as the process lives."""
-    server = make_server("", port, answers(health), server_class=_Server, handler_class=_Silent)
-    threading.Thread(target=server.serve_forever, daemon=True, name="health").start()
+def serve(health: Health, host: str, port: int) -> None:
+    """Answer at this address, in a thread of its own, as long as the process lives. Raises OSError if it is taken."""
+    started: list[BaseException | None] = []
+    ready = threading.Event()
+
+    async def run() -> None:
+        runner = web.AppRunner(answers(health), access_log=None, handle_signals=False)
+        await runner.setup()
+        try:
+            loop, limited = asyncio.get_running_loop(), _Limited(runner)
+            await loop.create_server(limited, host, port)
+        except OSError as error:
+            started.append(error)
+            return
+        finally:
+            ready.set()
+        await asyncio.Event().wait()
+
+    threading.Thread(target=lambda: asyncio.run(run()), daemon=True, name="health").start()
+    ready.wait()
+    if started and started[0] is not None:
+        raise started[0]
 
 
-def answers(health: Health) -> Callable[..., Iterable[bytes]]:
-    """The WSGI application."""
-    metrics = make_wsgi_app()
+class _Limited:
+    """Makes the protocols of a server's connections, each of which is closed after LONGEST seconds."""
 
-    def application(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        path = environ["PATH_INFO"].rstrip("/")
-        if path == "/metrics":
-            found: Iterable[bytes] = metrics(environ, start)
-            return found
-        if path == "/live":
-            well = health.live()
-            body: dict[str, Any] = {"live": well}
-        elif path == "/ready":
-            missing = health.missing()
-            well = not missing
-            body = {
-                "ready": well,
-                "missing": missing,
-                "generation": health.generation,
-                "partitions": health.partitions,
-                "lag": health.lag,
-            }
-        else:
-            start("404 Not Found", [("Content-Type", "text/plain")])
-            return [b"There are /live, /ready and /metrics.\n"]
-        start("200 OK" if well else "503 Service Unavailable", [("Content-Type", "application/json")])
-        return [json.dumps(body).encode() + b"\n"]
+    def __init__(self, runner: web.AppRunner) -> None:
+        self._make = runner.server
+        self._open: set[Any] = set()
 
+    def __call__(self) -> asyncio.Protocol:
+        """The protocol of a new connection."""
+        assert self._make is not None
+        self._open = {protocol for protocol in self._open if protocol.transport is not None}
+        protocol = self._make()
+        loop = asyncio.get_running_loop()
+        loop.call_later(LONGEST if len(self._open) < MOST else 0, self._hang_up, protocol)
+        loop.call_soon(self._open.add, protocol)
+        return protocol
+
+    def _hang_up(self, protocol: Any) -> None:
+        self._open.discard(protocol)
+        if protocol.transport is not None:
+            protocol.transport.abort()
+
+
+def answers(health: Health) -> web.Application:
+    """The web application."""
+    found: dict[str, Any] = {"at": -EVERY, "asked": None}
+
+    async def database() -> str:
+        """What is wrong with Postgres: one question at a time, however many ask."""
+        if found["asked"] is None and time.monotonic() - found["at"] >= EVERY:
+            found["asked"] = asyncio.ensure_future(asyncio.to_thread(health.database))
+        if found["asked"] is not None:
+            asked = found["asked"]
+            found["said"] = await asyncio.shield(asked)
+            if found["asked"] is asked:
+                found.update(asked=None, at=time.monotonic())
+        return str(found["said"])
+
+    async def live(_: web.Request) -> web.Response:
+        well = health.live()
+        return web.json_response({"live": well}, status=200 if well else 503)
+
+    async def ready(_: web.Request) -> web.Response:
+        missing = health.missing(await database())
+        body = {
+            "ready": not missing,
+            "missing": missing,
+            "generation": health.generation,
+            "partitions": health.partitions,
+            "lag": health.lag,
+        }
+        return web.json_response(body, status=503 if missing else 200)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def other(_: web.Request) -> web.Response:
+        return web.Response(status=404, text="There are /live, /ready and /metrics.\n")
+
+    application = web.Application()
+    for path, answer in (("/live", live), ("/ready", ready), ("/metrics", metrics), ("/{other:.*}", other)):
+        application.router.add_get(path, answer)
     return application
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    """Several may ask at once; none keeps the process alive."""
-
-    daemon_threads = True
-
-
-class _Silent(WSGIRequestHandler):
-    """Being asked is not worth a line in the log."""
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""

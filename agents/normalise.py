@@ -5,16 +5,20 @@ from typing import Any
 import faust
 
 from agents.batches import Raw, batches
+from agents.budget import budget
 from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender
 from pipeline.config import Settings
-from pipeline.records import Story, decode, encode
+from pipeline.records import Story, encode
 from pipeline.stages.normalise import normalise
 from pipeline.stages.profiles import stems
 from pipeline.times import from_millis
+from pipeline.unreadable import read
 
 STAGE = "normalise"
+BUDGET = 2.0
+"""Seconds of the processor that a story may take."""
 
 
 def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
@@ -27,15 +31,16 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream):
             outbox: Outbox = []
             done = 0
-            for message in messages:
-                try:
-                    story = decode(message.value, Story)
-                    received_at = from_millis(message.timestamp)
-                    normalised = normalise(story, received_at, settings.language, stems=stemmed)
-                except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                    outbox.append(letter(STAGE, message, error))
-                    continue
-                outbox.append(Message(topic, normalised.id.encode(), encode(normalised), message.partition))
-                done += 1
+            with budget(BUDGET) as begin_again:
+                for message in messages:
+                    begin_again()
+                    try:
+                        story, received_at = read(message, Story), from_millis(message.timestamp)
+                        normalised = normalise(story, received_at, settings.language, stems=stemmed)
+                    except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
+                        outbox.append(letter(STAGE, message, error))
+                        continue
+                    outbox.append(Message(topic, normalised.id.encode(), encode(normalised), message.partition))
+                    done += 1
             await sender.send(outbox)
             count(STAGE, {"done": done, "dead": len(messages) - done})

@@ -1,12 +1,13 @@
 """Messages on their way to Kafka: nothing is acknowledged upstream before the broker has them."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import re
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import stamina
 import structlog
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, errors
 from aiokafka.errors import (
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
@@ -169,10 +170,25 @@ class Sender:
 
 def may_pass(error: Exception) -> bool:
     """Whether what failed may be done again: another worker had the partition meanwhile, or the broker was away."""
-    passing = isinstance(error, PASSING) or (isinstance(error, KafkaError) and error.retriable)
+    passing = any(
+        isinstance(part, PASSING) or (isinstance(part, KafkaError) and part.retriable) for part in _parts(error)
+    )
     if passing:
         log.info("Kafka did not take a batch; trying again", error=repr(error))
     return passing
+
+
+def _parts(error: BaseException) -> Iterator[BaseException]:
+    """An error and those it was raised from; aiokafka wraps what went wrong in a plain KafkaError, or names it in one's text."""
+    part: BaseException | None = error
+    while part is not None:
+        yield part
+        if type(part) is KafkaError:
+            for name in re.findall(r"(\w+)\(", str(part)):
+                found = getattr(errors, name, None)
+                if isinstance(found, type) and issubclass(found, KafkaError):
+                    yield found()
+        part = part.__cause__ or part.__context__
 
 
 async def _pack(producer: AIOKafkaProducer, topic: str, partition: int, messages: list[Message]) -> None:

@@ -17,32 +17,36 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import faust
+import msgspec
 import stamina
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import ConsumerRecord
 
+from agents.budget import budget
 from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender, may_pass
+from pipeline.changelogs import LOG, REVISION, RULE, TIME, Rows, check_log, check_rule, read_rows
 from pipeline.config import Settings
 from pipeline.connection import connection
-from pipeline.records import Record, decode
+from pipeline.records import Record, StreamTime, decode
 from pipeline.stages.lifetimes import Dropped
-from pipeline.topics import LARGEST_MESSAGE, changelog
-from pipeline.upgrade import HEADER, VERSION, upgraded
+from pipeline.topics import changelog
+from pipeline.upgrade import HEADER, VERSION
 
 log = structlog.get_logger()
 
 WRITTEN_BY = ((HEADER, str(VERSION).encode()),)
 
-REVISION = b"\xff"
-"""Begins the key of a row that revises a story; in UTF-8 no other key begins so."""
 FAULTS = 10
-"""Records of a batch that a stage may fail on."""
+"""Records that a stage may fail on without any that it can work on."""
+BUDGET = 10.0
+"""Seconds of the processor that a record may take."""
 HEAD_START = 0.2
 """Seconds by which a table lets the one before it begin."""
 
@@ -60,6 +64,8 @@ class Partition(Generic[E]):
     editions: dict[str, E]
     sender: Sender
     new_edition: Callable[[str], E]
+    begin: Outbox
+    """what its next transaction begins with: the rule, if the rows do not say it yet"""
 
     def edition(self, name: str) -> E:
         """The state of an edition."""
@@ -85,7 +91,7 @@ class StageTable(Generic[R, E]):
         kind: type[R],
         place_of: Callable[[bytes], tuple[str, int]],
         new_edition: Callable[[str], E],
-        restore: Callable[[E, Iterator[R]], None],
+        restore: Callable[[E, Iterator[R | StreamTime]], None],
         after: "StageTable[Any, Any] | None" = None,
     ) -> None:
         self._app, self._settings = app, settings
@@ -95,6 +101,7 @@ class StageTable(Generic[R, E]):
         self._after = after
         self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
+        self._ends: AIOKafkaConsumer | None = None
         self.loading: set[int] = set()
         """partitions whose state is being built"""
         self._idle = asyncio.Event()
@@ -113,8 +120,8 @@ class StageTable(Generic[R, E]):
         were committed, as long as nothing says that the partition is not ours any more. Returns what `work` does; None if it
         was given up. Raises what trying again cannot mend.
 
-        A record on which `work` fails, which is a fault of ours, goes to the dead letters, and the others are worked on without
-        it; more than FAULTS in a batch are raised: then it is not the records.
+        A record on which `work` fails, which is a fault of ours, or takes longer than BUDGET, goes to the dead letters, and the
+        others are worked on without it; when more than FAULTS are all there is, the last error is raised.
         """
         faults: Outbox = []
         generation = self._app.consumer_generation_id
@@ -124,20 +131,24 @@ class StageTable(Generic[R, E]):
                     return None
                 while True:
                     partition = await self._load(number)
-                    outbox: Outbox = [*faults]
+                    outbox: Outbox = [*partition.begin, *faults]
                     read: list[ConsumerRecord] = []
                     try:
-                        result = work(partition, _one_by_one(records, read), outbox)
+                        with budget(BUDGET) as begin_again:
+                            result = work(partition, _one_by_one(records, read, begin_again), outbox)
                         break
                     except Exception as error:
                         await self._forget(partition)
-                        if not read or len(faults) == FAULTS:
+                        if not read or isinstance(error, MemoryError | OSError):  # it is not the record
+                            raise
+                        if len(faults) >= FAULTS and len(records) == 1:  # all failed: it is not the records
                             raise
                         log.exception("a stage failed on a record, which goes to the dead letters", stage=self._stage)
                         faults.append(letter(self._stage, read[-1], error))
                         records = [record for record in records if record is not read[-1]]
                 try:
                     await partition.sender.send(outbox)
+                    partition.begin.clear()
                 except BaseException:
                     await self._forget(partition)  # it holds what may not be on the changelog
                     raise
@@ -150,6 +161,30 @@ class StageTable(Generic[R, E]):
         key = story_id.encode()
         return Message(self._topic, REVISION + key if revision else key, row, number, WRITTEN_BY)
 
+    def _rule(self, number: int) -> Message:
+        """The message that says by which rule the rows of a partition are made."""
+        return Message(self._topic, RULE, msgspec.json.encode(self._settings.rule()), number, WRITTEN_BY)
+
+    def time(self, number: int, edition: str, row: bytes) -> Message:
+        """The message that writes the stream time of an edition."""
+        return Message(self._topic, TIME + edition.encode(), row, number, WRITTEN_BY)
+
+    async def end_of_log(self, number: int) -> int:
+        """The end of the log that positions count in: the partition of `fingerprints`. Waits while the broker is away."""
+        of = TopicPartition(self._settings.topic(LOG), number)
+        async for attempt in stamina.retry_context(on=may_pass, attempts=None, timeout=None, wait_max=5.0):
+            with attempt:
+                if self._ends is None:
+                    consumer = AIOKafkaConsumer(**connection(self._settings), enable_auto_commit=False)
+                    try:
+                        await consumer.start()
+                    except BaseException:
+                        await consumer.stop()
+                        raise
+                    self._ends = consumer
+                return int((await self._ends.end_offsets([of]))[of])
+        raise AssertionError  # it is tried until it succeeds or raises
+
     def drop(self, number: int, dropped: Dropped) -> Outbox:
         """The messages that delete what was dropped."""
         return [
@@ -159,6 +194,8 @@ class StageTable(Generic[R, E]):
 
     async def close(self) -> None:
         """Give all partitions up."""
+        if self._ends is not None:
+            await self._ends.stop()
         await asyncio.gather(*map(self._forget, [*self._owned.values()]))
 
     async def _load(self, number: int) -> Partition[E]:
@@ -172,7 +209,11 @@ class StageTable(Generic[R, E]):
             self._idle.clear()
             try:
                 await sender.start()
-                editions = await asyncio.to_thread(self._build, await self._read(number))
+                rows = await self._read(number)
+                check_rule(rows.rule or {}, self._settings.rule())
+                begin = [self._rule(number)] if rows.rule is None else []
+                editions, newest = await asyncio.to_thread(self._build, rows)
+                check_log(self._name, number, newest, await self.end_of_log(number))
             except BaseException:
                 await sender.close()
                 raise
@@ -181,10 +222,14 @@ class StageTable(Generic[R, E]):
                 if not self.loading:
                     self._idle.set()
             if generation == self._generation:
-                self._owned[number] = Partition(number, editions, sender, self._new_edition)
+                self._owned[number] = Partition(number, editions, sender, self._new_edition, begin)
             else:
                 await sender.close()
         return self._owned[number]
+
+    def held(self) -> dict[int, dict[str, E]]:
+        """The editions of the partitions that are owned and loaded."""
+        return {number: partition.editions for number, partition in self._owned.items()}
 
     async def lead(self) -> None:
         """Let this table load first, if it does or is about to: one processor builds both."""
@@ -204,41 +249,11 @@ class StageTable(Generic[R, E]):
         self._generation = generation
         await asyncio.gather(*(self._forget(gone) for number, gone in [*self._owned.items()] if number not in stay))
 
-    async def _read(self, partition: int) -> list[bytes]:
-        """The rows of a partition's changelog."""
-        consumer = AIOKafkaConsumer(
-            **connection(self._settings),
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-            max_partition_fetch_bytes=int(LARGEST_MESSAGE),
-        )
-        try:
-            await consumer.start()
-            of = TopicPartition(self._topic, partition)
-            consumer.assign([of])
-            await consumer.seek_to_beginning(of)
-            end = (await consumer.end_offsets([of]))[of]
-            rows: dict[bytes, bytes] = {}
-            while await consumer.position(of) < end:
-                for record in (await consumer.getmany(of, timeout_ms=500)).get(of, []):
-                    if record.value is None:
-                        rows.pop(record.key, None)
-                    else:
-                        version = next((int(value) for name, value in record.headers if name == HEADER), 1)
-                        rows[record.key] = upgraded(self._name, record.value, version)
-            if (consumer.highwater(of) or 0) > end:  # whoever had begun a transaction here was shut out before we read
-                log.error(
-                    "Kafka lost the end of a transaction: its messages come again. Kafka 4.1 to 4.3 do so when they crash; see "
-                    "docs/decisions/0013-a-kafka-that-keeps-its-markers.md",
-                    topic=self._topic,
-                    partition=partition,
-                )
-            return list(rows.values())
-        finally:
-            await consumer.stop()
+    async def _read(self, number: int) -> Rows:
+        return await read_rows(self._settings, self._name, number)
 
-    def _build(self, rows: list[bytes]) -> dict[str, E]:
-        """The editions that these rows make."""
+    def _build(self, rows: Rows) -> tuple[dict[str, E], int]:
+        """The editions that these rows make, and the largest of their positions."""
         gc.disable()  # rows are no garbage: to look for it among them, again and again as they come, takes a third of the time
         try:
             return self._restored(rows)
@@ -246,27 +261,34 @@ class StageTable(Generic[R, E]):
             gc.freeze()
             gc.enable()
 
-    def _restored(self, rows: list[bytes]) -> dict[str, E]:
-        found: dict[str, list[tuple[int, bytes]]] = {}
-        for row in rows:
+    def _restored(self, rows: Rows) -> tuple[dict[str, E], int]:
+        found: dict[str, list[tuple[int, bytes | StreamTime]]] = {}
+        for row in rows.stories.values():
             name, position = self._place_of(row)
             found.setdefault(name, []).append((position, row))
-        rows.clear()
+        rows.stories.clear()
+        for row in rows.times.values():
+            time = decode(row, StreamTime)
+            found.setdefault(time.edition, []).append((time.position, time))
+        newest = max((position for placed in found.values() for position, _ in placed), default=-1)
         editions = {name: self._new_edition(name) for name in found}
         for name, edition in editions.items():
             self._restore(edition, self._decoded(found.pop(name)))
-        return editions
+        return editions, newest
 
-    def _decoded(self, rows: list[tuple[int, bytes]]) -> Iterator[R]:
+    def _decoded(self, rows: list[tuple[int, bytes | StreamTime]]) -> Iterator[R | StreamTime]:
         """The rows by position, decoded one by one: the bytes go as the records come."""
-        rows.sort(reverse=True)
+        rows.sort(key=itemgetter(0), reverse=True)
         while rows:
             _, row = rows.pop()
-            yield decode(row, self._kind)
+            yield row if isinstance(row, StreamTime) else decode(row, self._kind)
 
 
-def _one_by_one(records: list[ConsumerRecord], read: list[ConsumerRecord]) -> Iterator[ConsumerRecord]:
-    """The records, each noted in `read` as it is handed out."""
+def _one_by_one(
+    records: list[ConsumerRecord], read: list[ConsumerRecord], begin_again: Callable[[], None]
+) -> Iterator[ConsumerRecord]:
+    """The records, each noted in `read` as it is handed out, with a budget of its own."""
     for record in records:
         read.append(record)
+        begin_again()
         yield record

@@ -9,6 +9,7 @@ import structlog
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from agents.app import create_app
+from pipeline.changelogs import StateError
 from pipeline.config import Settings, SettingsError, load
 from pipeline.replay import warm_up
 from pipeline.storage.engine import DatabaseError
@@ -16,7 +17,7 @@ from pipeline.upgrade import NewerRow
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """State lives for days: to look for garbage among it as often as Python does costs a fifth of the time."""
-KNOWN = (DatabaseError, NewerRow, KafkaError)
+KNOWN = (DatabaseError, NewerRow, StateError, KafkaError)
 """Errors that their last words explain: they need no traceback."""
 LATER = "Nothing is lost: start the worker again when it is mended."
 
@@ -40,7 +41,11 @@ def run(settings: Settings) -> None:
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
     for name in ("faust.agents.agent", "faust.agents.actor", "faust.worker", "mode.services", "mode.worker"):
         logging.getLogger(name).addFilter(_says_more_than_last_words)
-    worker = faust.Worker(create_app(settings), loglevel=settings.log_level, redirect_stdouts=False, quiet=True)
+    try:
+        app = create_app(settings)
+    except OSError as error:
+        sys.exit(f"newsburst worker: NEWSBURST_METRICS_PORT={settings.metrics_port}: {error}")
+    worker = faust.Worker(app, loglevel=settings.log_level, redirect_stdouts=False, quiet=True)
     worker.spinner = None  # it would write a terminal's codes even to a file
     try:
         worker.execute_from_commandline()

@@ -9,7 +9,7 @@ from pathlib import Path
 from agents.worker import GC_THRESHOLDS
 from bench.figures import Figure, table, write
 
-NAMES = ("minhash", "lsh", "simhash", "path", "stream", "growth")
+NAMES = ("minhash", "lsh", "simhash", "path", "text", "stream", "growth")
 BY_NAME = ("scale",)
 """What is measured only if it is asked for."""
 

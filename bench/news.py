@@ -1,5 +1,6 @@
 """The stories that are measured with: real headlines, and as many more as are asked for."""
 
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -22,6 +23,7 @@ def week() -> list[Story]:
     """A week of labelled headlines (22,739); where that is not at hand the three days that ship, twice over."""
     if WEEK.exists():
         return load_stories(str(WEEK), RECEIVED, "en")
+    sys.stderr.write(f"{WEEK} is not here: the three days that ship are measured with, twice over.\n")
     days = load_stories(str(SAMPLE), RECEIVED, "en")
     later = [
         msgspec.structs.replace(story, id=f"{story.id}b", crawled_at=story.crawled_at + timedelta(days=4))

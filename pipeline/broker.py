@@ -1,17 +1,22 @@
 """Kafka as an administrator and a producer sees it: make and check the topics, put stories in."""
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Self
+from typing import NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, TopicAlreadyExistsError, for_code
 
 from pipeline.config import Settings
 from pipeline.connection import connection
 from pipeline.records import Story, encode
-from pipeline.topics import STREAMS, all_topics, group
+from pipeline.topics import CLOCK, STREAMS, Topic, all_topics, group
+
+OWN = 1
+"""Source of a topic's setting that was made for it (https://kafka.apache.org/protocol: DYNAMIC_TOPIC_CONFIG)."""
 
 
 class BrokerError(RuntimeError):
@@ -57,6 +62,61 @@ async def create_topics(settings: Settings) -> list[str]:
     return made
 
 
+async def mend_topics(settings: Settings) -> list[str]:
+    """Give the topics that are there the settings that they must have; returns the names of those that had others.
+
+    Raises BrokerError.
+    """
+    async with admin(settings) as client:
+        there = {topic["topic"] for topic in await client.describe_topics()}
+        others = await _other_configs(client, [topic for topic in all_topics(settings) if topic.name in there])
+        for topic in others:
+            found = (await _configs(client, [topic]))[topic.name]
+            wanted = {name: entry.value for name, entry in found.items() if entry.own} | _essential(topic)
+            try:
+                await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name, wanted)])
+            except KafkaError as error:
+                raise BrokerError(f"Kafka at {settings.kafka} did not configure {topic.name}: {error!r}") from None
+    return [topic.name for topic in others]
+
+
+class _Entry(NamedTuple):
+    """A setting of a topic, and whether it is the topic's own."""
+
+    value: str
+    own: bool
+
+
+def _essential(topic: Topic) -> dict[str, str]:
+    """The settings that must be as they are declared; how much is kept is for whoever runs the broker to say."""
+    return {name: value for name, value in topic.config.items() if not name.startswith("retention.")}
+
+
+async def _configs(client: AIOKafkaAdminClient, topics: list[Topic]) -> dict[str, dict[str, _Entry]]:
+    """The settings of topics, by name; none where this user may not see them."""
+    found: dict[str, dict[str, _Entry]] = {topic.name: {} for topic in topics}
+    asked = [ConfigResource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
+    for response in await client.describe_configs(asked):
+        for _, _, _, name, entries, *_ in response.resources:
+            found[name] = {entry[0]: _Entry(entry[1], entry[3] == OWN) for entry in entries}
+    return found
+
+
+async def _other_configs(client: AIOKafkaAdminClient, topics: list[Topic]) -> list[Topic]:
+    """Those of these topics whose essential settings are others."""
+    found = await _configs(client, topics) if topics else {}
+    return [
+        topic
+        for topic in topics
+        if found[topic.name]
+        and any(
+            found[topic.name][name].value != value
+            for name, value in _essential(topic).items()
+            if name in found[topic.name]
+        )
+    ]
+
+
 async def grow_topics(settings: Settings) -> list[str]:
     """Give all topics as many partitions as the settings say, where they have fewer; returns their names. Raises BrokerError."""
     wanted = [topic.name for topic in all_topics(settings)]
@@ -75,7 +135,10 @@ async def check_topics(settings: Settings) -> list[str]:
     """What is wrong with the topics, one sentence each; empty if all is well. Raises BrokerError."""
     async with admin(settings) as client:
         found = {topic["topic"]: topic for topic in await client.describe_topics()}
-    wrong: list[str] = []
+        others = await _other_configs(client, [topic for topic in all_topics(settings) if topic.name in found])
+    wrong = [
+        f"Topic {topic.name} is not configured as it should be: run `newsburst topics create`." for topic in others
+    ]
     counts: dict[int, str] = {}
     for topic in all_topics(settings):
         if topic.name not in found:
@@ -86,6 +149,38 @@ async def check_topics(settings: Settings) -> list[str]:
         sizes = ", ".join(f"{name} has {count}" for count, name in sorted(counts.items()))
         wrong.append(f"The topics must have equal numbers of partitions, but {sizes}.")
     return wrong
+
+
+async def workers(settings: Settings) -> int:
+    """How many workers are in the group. Raises BrokerError."""
+    async with admin(settings) as client:
+        try:
+            described = await client.describe_consumer_groups([group(settings)])
+        except GroupCoordinatorNotAvailableError:  # no worker has ever joined
+            return 0
+        return sum(len(found[5]) for response in described for found in response.groups)
+
+
+async def seek(settings: Settings, topic: str, partition: int, offset: int) -> int | None:
+    """Have the workers go on at an offset; returns where they would have. Raises BrokerError."""
+    of = TopicPartition(topic, partition)
+    if running := await workers(settings):
+        raise BrokerError(f"{running} workers run: stop them before.")
+    async with admin(settings) as client:
+        if of not in await partitions(client, [topic]):
+            raise BrokerError(f"Kafka at {settings.kafka} has no partition {partition} of topic {topic}.")
+    consumer = AIOKafkaConsumer(**connection(settings), group_id=group(settings), enable_auto_commit=False)
+    try:
+        await consumer.start()
+        consumer.assign([of])
+        begin, end = (await consumer.beginning_offsets([of]))[of], (await consumer.end_offsets([of]))[of]
+        if not begin <= offset <= end:
+            raise BrokerError(f"Partition {partition} of {topic} has the offsets {begin} to {end}, not {offset}.")
+        before: int | None = await consumer.committed(of)
+        await consumer.commit({of: offset})
+        return before
+    finally:
+        await consumer.stop()
 
 
 async def partitions(client: AIOKafkaAdminClient, topics: list[str]) -> list[TopicPartition]:
@@ -133,6 +228,8 @@ class StoryProducer:
         await self._producer.flush()
 
 
+Ends = dict[TopicPartition, int]
+"""The offset after the last of each partition."""
 FEW = 1_000
 """Offsets that are looked into to see whether they are records."""
 
@@ -171,20 +268,29 @@ class Gauge:
 
     async def lag(self) -> int:
         """How many records the workers have not finished with, over all streams; the last few are counted one by one."""
-        ends = await self._ends([self._settings.topic(name) for name in STREAMS])
+        return await self.left(await self.ends(STREAMS))
+
+    async def left(self, ends: Ends) -> int:
+        """How many records before these ends the workers have not finished with."""
         try:
             done = await self._admin.list_consumer_group_offsets(group(self._settings))
         except GroupCoordinatorNotAvailableError:  # no worker has ever joined
             done = {}
+        unknown = [partition for partition in ends if partition not in done or done[partition].offset < 0]
+        begins = await self._consumer.beginning_offsets(unknown) if unknown else {}
         left = {
-            partition: (max(0, done[partition].offset) if partition in done else 0, end)
+            partition: (begins[partition] if partition in begins else done[partition].offset, end)
             for partition, end in ends.items()
         }
         few = {partition: start for partition, (start, end) in left.items() if 0 < end - start <= FEW}
-        many = sum(end - start for partition, (start, end) in left.items() if partition not in few)
+        many: int = sum(max(0, end - start) for partition, (start, end) in left.items() if partition not in few)
         return many + (await self._count(few, ends) if few else 0)
 
-    async def _count(self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> int:
+    async def ends(self, streams: Iterable[str]) -> Ends:
+        """The ends of the partitions of these streams."""
+        return await self._ends([self._settings.topic(name) for name in streams])
+
+    async def _count(self, starts: Ends, ends: Ends) -> int:
         """How many records there are from each of these offsets on: not each offset is one, where transactions ended."""
         self._consumer.assign([*starts])
         for partition, start in starts.items():
@@ -192,13 +298,26 @@ class Gauge:
         count = 0
         for partition in starts:
             while await self._consumer.position(partition) < ends[partition]:
-                count += len((await self._consumer.getmany(partition, timeout_ms=500)).get(partition, []))
+                found = (await self._consumer.getmany(partition, timeout_ms=500)).get(partition, [])
+                count += sum(record.offset < ends[partition] for record in found)
         return count
 
-    async def _ends(self, topics: list[str]) -> dict[TopicPartition, int]:
+    async def _ends(self, topics: list[str]) -> Ends:
         """The end of every partition of these topics."""
-        ends: dict[TopicPartition, int] = await self._consumer.end_offsets(await partitions(self._admin, topics))
+        ends: Ends = await self._consumer.end_offsets(await partitions(self._admin, topics))
         return ends
+
+
+async def clock_ahead(settings: Settings) -> float:
+    """By how many seconds the broker's clock is ahead of ours. Raises KafkaError."""
+    producer = AIOKafkaProducer(**connection(settings))
+    try:
+        await producer.start()
+        before = time.time()
+        sent = await producer.send_and_wait(settings.topic(CLOCK), b"what time is it?")
+        return float(sent.timestamp / 1_000 - (before + time.time()) / 2)
+    finally:
+        await producer.stop()
 
 
 def _unreachable(settings: Settings, error: KafkaError) -> BrokerError:

@@ -2,17 +2,23 @@
 
 import json
 import os
+from difflib import get_close_matches
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipeline.languages.codes import known_tag
 from pipeline.similarity.universal import ROWS
 from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
 from pipeline.times import HOUR
+
+OF_TESTS = "NEWSBURST_TEST_"
+"""How variables begin that the tests read."""
 
 
 class SettingsError(ValueError):
@@ -64,8 +70,9 @@ class Settings(BaseSettings):
     bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
     rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 2
     metrics_port: Annotated[
-        int, Field(description="Port of the worker's health and Prometheus metrics; 0: none.", ge=0)
+        int, Field(description="Port of the worker's health and Prometheus metrics; 0: none.", ge=0, le=65_535)
     ] = 0
+    metrics_host: Annotated[str, Field(description="Address on which it listens; 0.0.0.0: all.")] = "127.0.0.1"
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
 
     @field_validator(
@@ -98,6 +105,14 @@ class Settings(BaseSettings):
                 "(or NEWSBURST_KAFKA_PASSWORD)"
             )
         return self
+
+    @field_validator("language")
+    @classmethod
+    def _known_language(cls, value: str) -> str:
+        tag = known_tag(value)
+        if tag is None:
+            raise ValueError("is no language tag: use `en` or `pt-BR`")
+        return tag
 
     @field_validator("log_level")
     @classmethod
@@ -136,6 +151,17 @@ class Settings(BaseSettings):
         )
         return detect_rule(profile or self.profile, rule)
 
+    def rule(self) -> dict[str, str]:
+        """What the state of the stages depends on: workers that share it must agree on these settings. Raises SettingsError."""
+        weights = self.score_weights()
+        names = ("profile", "threshold", "window_hours", "min_publishers", "look_back_hours", "bands", "rows")
+        digest = blake2b(repr(weights).encode(), digest_size=8).hexdigest()
+        values = {
+            **{name: getattr(self, name) for name in names},
+            "weights": "shipped" if weights == shipped() else digest,
+        }
+        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()}
+
     def score_weights(self) -> Weights:
         """The weights of the scores. Raises SettingsError."""
         if self.weights is None:
@@ -156,6 +182,7 @@ class Settings(BaseSettings):
 
 def load() -> Settings:
     """The settings of this process. Raises SettingsError."""
+    _refuse_unknown()
     try:
         settings = Settings()
     except ValidationError as error:
@@ -164,10 +191,21 @@ def load() -> Settings:
             raise SettingsError(f"{wrong['msg'].removeprefix('Value error, ')}.") from None
         name = str(wrong["loc"][0]).upper()
         given = "..." if "PASSWORD" in name or name == "POSTGRES" else repr(wrong["input"])
-        raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg']}.") from None
+        raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg'].removeprefix('Value error, ')}.") from None
     missing = {"kafka", "postgres"} - settings.model_fields_set
     running = running_services(settings.data)
     return settings.model_copy(update={name: running[name] for name in missing if name in running})
+
+
+def _refuse_unknown() -> None:
+    """Raises SettingsError for a variable that means nothing: most often it is misspelled."""
+    known = [f"NEWSBURST_{name.upper()}" for name in Settings.model_fields]
+    for name in os.environ:
+        if name.upper().startswith("NEWSBURST_") and name.upper() not in known and not name.startswith(OF_TESTS):
+            (near, *_) = [*get_close_matches(name, known, 1), ""]
+            raise SettingsError(
+                f"{name} is no setting{f'; did you mean {near}?' if near else '.'} The README lists them all."
+            )
 
 
 def running_services(data: Path) -> dict[str, str]:

@@ -6,10 +6,12 @@ from typing import Any
 from aiokafka.helpers import create_ssl_context
 
 from pipeline.config import Settings, SettingsError
+from pipeline.unreadable import read_everything
 
 
 def connection(settings: Settings) -> dict[str, Any]:
-    """The arguments of an aiokafka client. Raises SettingsError for files that cannot be read."""
+    """The arguments of an aiokafka client, which then reads all records. Raises SettingsError for files that cannot be read."""
+    read_everything()
     arguments: dict[str, Any] = {"bootstrap_servers": settings.kafka, "security_protocol": settings.kafka_security}
     if settings.kafka_security.endswith("SSL"):
         arguments["ssl_context"] = tls(settings)

@@ -10,17 +10,23 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from pipeline.validation import explain
+
 MAX_ID = 512
+"""Longest id in bytes of UTF-8: two of them have to fit a row of an index in Postgres."""
 MAX_URL = 4_096
 MAX_TITLE = 2_000
 MAX_PUBLISHER = 500
 MAX_BODY = 200_000
 """Longest field values in characters; a story beyond one goes to the dead letters."""
 
+LANGUAGE_TAG = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,7}$"
+"""A tag of BCP 47: a language, and what may follow it."""
+
 Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID)]
 Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL)]
 Time = Annotated[datetime, Meta(tz=True)]
-Language = Annotated[str, Meta(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")]
+Language = Annotated[str, Meta(pattern=LANGUAGE_TAG)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +95,7 @@ class Assignment(Record, frozen=True, kw_only=True):
     """The cluster a story was put in, and why: all that is needed to build the clustering anew."""
 
     story: NormalisedStory
-    simhash: str
+    simhash: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
     position: Annotated[int, Meta(description="Offset of the story's record on `fingerprints`: later is larger.")]
     cluster_id: Id
     merged: Annotated[list[str], Meta(description="Clusters that this story showed to be one with `cluster_id`.")]
@@ -98,7 +104,15 @@ class Assignment(Record, frozen=True, kw_only=True):
     duplicate_of: Annotated[str | None, Meta(description="The first story that this one is a near-duplicate of.")] = (
         None
     )
-    late: Annotated[bool, Meta(description="It came later than the look-back allows to match it.")] = False
+    late: Annotated[
+        bool,
+        Meta(
+            description="It was crawled longer before stream time than the look-back: it joins and counts, but starts no event."
+        ),
+    ] = False
+    stream_time: Annotated[
+        Time | None, Meta(description="Stream time of its edition when it came, this story included.")
+    ] = None
     revision: Annotated[
         bool,
         Meta(
@@ -106,6 +120,30 @@ class Assignment(Record, frozen=True, kw_only=True):
         ),
     ] = False
     body_signature: bytes | None = None
+
+
+class Tick(Record, frozen=True, kw_only=True):
+    """A record on `fingerprints` that lets stream time pass while no stories come; it has the header `KIND`.
+
+    The broker stamps it. All that had come to `stories` up to `behind_ms` before that was done with when it was written.
+    """
+
+    edition: str
+    behind_ms: Annotated[int, Meta(ge=0)] = 0
+    at: Annotated[Time | None, Meta(description="The broker's time less `behind_ms`; set by who reads it.")] = None
+
+
+class StreamTime(Record, frozen=True, kw_only=True):
+    """The stream time of an edition after a tick: on `assignments` (with the header `KIND`), and as a row of both tables."""
+
+    edition: str
+    position: Annotated[int, Meta(description="Offset of the tick on `fingerprints`.")]
+    stream_time: Time
+    received_at: Annotated[Time, Meta(description="The broker's time at which stream time was that.")]
+
+
+KIND = ("newsburst-kind", b"tick")
+"""Header of what is no story on `fingerprints` and `assignments`: ticks, and the stream time that they bring."""
 
 
 class Cluster(Record, frozen=True, kw_only=True):
@@ -170,8 +208,12 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     window_end: Time
     first_seen: Time
     last_seen: Time
-    caused_by: Annotated[str, Meta(description="Id of the story that caused this update.")]
-    caused_by_received_at: Annotated[Time, Meta(description="When the broker took that story in.")]
+    caused_by: Annotated[
+        str | None, Meta(description="Id of the story that caused this update; none if time alone did.")
+    ]
+    caused_by_received_at: Annotated[
+        Time, Meta(description="When the broker took that story in; or its time, if time alone caused the update.")
+    ]
     stories: Annotated[
         list[EventStory], Meta(description="Evidence: the first story, then the most central ones; 50 at most.")
     ]
@@ -194,6 +236,7 @@ class EventMark(Record, frozen=True, kw_only=True):
     since: Annotated[
         int | None, Meta(description="The cluster's stories from here on are the event's; if missing, all are.")
     ] = None
+    retractions: Annotated[int, Meta(description="How many of its stories were retracted while it was active.")] = 0
 
 
 class Detection(Record, frozen=True, kw_only=True):
@@ -245,6 +288,12 @@ def encode(record: Record) -> bytes:
     return msgspec.json.encode(record)
 
 
+class _Told(msgspec.Struct):
+    """Of a story, what a complaint repeats."""
+
+    language: str = ""
+
+
 def decode(value: bytes | None, kind: type[R]) -> R:
     """The record of class `kind` that `value` holds as JSON.
 
@@ -255,6 +304,8 @@ def decode(value: bytes | None, kind: type[R]) -> R:
     try:
         return msgspec.json.decode(value, type=kind)
     except msgspec.ValidationError as error:
+        if kind is Story:
+            raise InvalidRecord(_complaint(value, str(error))) from None
         what, _, where = str(error).partition(" - at ")
         field = where.strip("`").removeprefix("$").lstrip(".") or "the message"
         raise InvalidRecord(f"Wrong {kind.__name__}: {field}: {what}.") from None
@@ -262,3 +313,13 @@ def decode(value: bytes | None, kind: type[R]) -> R:
         raise InvalidRecord(f"Not JSON in UTF-8: {error}.") from None
     except RecursionError:
         raise InvalidRecord("Not readable: the JSON is nested too deeply.") from None
+
+
+def _complaint(value: bytes, complaint: str) -> str:
+    if complaint.endswith("`$.language`") and "regex" in complaint:
+        try:
+            said = msgspec.json.decode(value, type=_Told).language[:40]
+        except (msgspec.MsgspecError, UnicodeDecodeError):  # it is not even JSON from there on
+            said = "language"
+        return f"`{said}` is no language tag: use `en` or `pt-BR`."
+    return explain(complaint)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pipeline.languages.background import background
-from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story
+from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story, StreamTime, Tick
 from pipeline.stages import clustering, counting
-from pipeline.stages.cluster import cluster
+from pipeline.stages import detect as detect_stage
+from pipeline.stages.cluster import cluster, tick
 from pipeline.stages.detect import detect
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
@@ -28,6 +29,14 @@ class Step:
     updates: list[EventUpdate]
 
 
+@dataclass(frozen=True, slots=True)
+class TimeStep:
+    """What one tick brought."""
+
+    passed: StreamTime
+    updates: list[EventUpdate]
+
+
 def replay(
     fingerprints: Iterable[tuple[int, Fingerprint]],
     cluster_rule: ClusterRule | None = None,
@@ -36,9 +45,29 @@ def replay(
     watch: Watch | None = None,
 ) -> Iterator[Step]:
     """Cluster and detect over (position, fingerprint) in log order; repeated stories bring no step."""
+    for step in replay_log(fingerprints, cluster_rule, detect_rule, weights, watch):
+        assert isinstance(step, Step)
+        yield step
+
+
+def replay_log(
+    log: Iterable[tuple[int, Fingerprint | Tick]],
+    cluster_rule: ClusterRule | None = None,
+    detect_rule: DetectRule | None = None,
+    weights: Weights | None = None,
+    watch: Watch | None = None,
+) -> Iterator[Step | TimeStep]:
+    """The same over a log that has ticks in it."""
     clusterings: dict[str, clustering.Edition] = {}
     detections: dict[str, counting.Edition] = {}
-    for position, record in fingerprints:
+    for position, record in log:
+        if isinstance(record, Tick):
+            of = clusterings.get(record.edition)
+            passed = of and tick(of, record, position)
+            if passed:
+                ended = detect_stage.tick(detections[record.edition], passed.stream_time)
+                yield TimeStep(passed.stream_time, ended.updates if ended else [])
+            continue
         edition = record.story.edition
         if edition not in clusterings:
             clusterings[edition] = clustering.Edition(background(edition), cluster_rule, weights, watch)

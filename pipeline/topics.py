@@ -18,13 +18,30 @@ class Topic:
     config: Mapping[str, str]
 
 
-_LOG = {"cleanup.policy": "delete", "retention.ms": WEEK, "max.message.bytes": LARGEST_MESSAGE}
-_KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": LARGEST_MESSAGE}
-_COMPACTED = {"cleanup.policy": "compact", "max.message.bytes": LARGEST_MESSAGE}
+HOUR = str(3_600_000)
+_EVERY = {
+    # The broker's clock stamps all records: a crawler's or a worker's wrong clock must not have them deleted early, or refused.
+    "message.timestamp.type": "LogAppendTime",
+    "max.message.bytes": LARGEST_MESSAGE,
+}
+_LOG = {**_EVERY, "cleanup.policy": "delete", "retention.ms": WEEK}
+_KEPT = {**_EVERY, "cleanup.policy": "delete", "retention.ms": "-1"}
+_LETTERS = {**_KEPT, "retention.bytes": str(1024**3)}
+"""The newest gibibyte of dead letters a partition: whoever sends nothing but garbage must not fill the disk."""
+_COMPACTED = {
+    **_EVERY,
+    "cleanup.policy": "compact",
+    # What is written within the hour is compacted within the next: a log is at most twice its rows and an hour of changes long.
+    # Without these, Kafka waits for segments of a gibibyte, and a worker that takes over reads all of it.
+    "segment.ms": HOUR,
+    "segment.bytes": str(64 * 1024**2),
+    "min.cleanable.dirty.ratio": "0.3",
+    "max.compaction.lag.ms": HOUR,
+    "delete.retention.ms": HOUR,
+}
 
 STREAMS = {
-    # The broker's clock stamps the stories: a crawler's wrong clock shows, and a replay sees the same times.
-    "stories": {**_LOG, "message.timestamp.type": "LogAppendTime", "max.message.bytes": "1048588"},
+    "stories": {**_LOG, "max.message.bytes": "1048588"},
     "normalised": _LOG,
     "fingerprints": _LOG,
     "assignments": _LOG,
@@ -32,6 +49,11 @@ STREAMS = {
     "events": _KEPT,
 }
 """The topics of a story's path, in order."""
+
+RETRY = "store.retry"
+"""Dead letters of the store that are to be tried again: readers of the topics they came from have seen them."""
+CLOCK = "clock"
+"""Where `newsburst doctor` asks the broker for its time."""
 
 TABLES = ("clustering", "detection")
 """The tables of the stages that keep state; each has a changelog, which Kafka must only ever compact."""
@@ -51,7 +73,9 @@ def all_topics(settings: Settings) -> list[Topic]:
     """Every topic that must exist before a worker starts: Faust reads only what is there."""
     return [
         *(Topic(settings.topic(name), config) for name, config in STREAMS.items()),
-        *(Topic(settings.topic(f"{name}.dlq"), _KEPT) for name in STREAMS),
+        *(Topic(settings.topic(f"{name}.dlq"), _LETTERS) for name in (*STREAMS, RETRY)),
         Topic(settings.topic("requeued"), _COMPACTED),
+        Topic(settings.topic(RETRY), _LOG),
+        Topic(settings.topic(CLOCK), {**_LOG, "retention.ms": HOUR}),
         *(Topic(changelog(settings, table), _COMPACTED) for table in TABLES),
     ]

@@ -4,7 +4,8 @@ A row says in its header `version` by which shape it was written; without one it
 version. What else changes does: raise VERSION, and add the step that makes a row of the new version of one of the old, unless
 the old ones are good as they are.
 
-Version 2 has rows for revisions of stories, which version 1 would take for stories.
+Version 2 has rows for revisions of stories, which version 1 would take for stories. Version 3 has rows for stream times and for
+the rule, which version 2 would take for stories.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-VERSION = 2
+VERSION = 3
 """The version of the rows that this code writes and reads."""
 HEADER = "version"
 

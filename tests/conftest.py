@@ -3,14 +3,15 @@
 import os
 import subprocess
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import hypothesis
 import pytest
 import sqlalchemy as sa
 
 from pipeline.config import Settings
-from pipeline.embedded.kafka import EmbeddedKafka
+from pipeline.embedded.kafka import COORDINATES, EmbeddedKafka
+from pipeline.embedded.ports import free_ports
 from pipeline.embedded.postgres import EmbeddedPostgres
 from pipeline.storage.engine import create_engine
 
@@ -25,6 +26,36 @@ def docker_answers():
         return False
 
 
+@contextmanager
+def kafka_container():
+    """A broker in a container, of the version that the embedded one has; its address."""
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+    (port,) = free_ports(1)
+    node = (
+        DockerContainer(f"apache/kafka:{COORDINATES.rpartition(':')[2]}")
+        .with_bind_ports(9092, port)
+        .with_envs(
+            KAFKA_NODE_ID="1",
+            KAFKA_PROCESS_ROLES="broker,controller",
+            KAFKA_CONTROLLER_QUORUM_VOTERS="1@localhost:9093",
+            KAFKA_CONTROLLER_LISTENER_NAMES="CONTROLLER",
+            KAFKA_LISTENERS="OUTSIDE://:9092,INSIDE://:29092,CONTROLLER://:9093",
+            KAFKA_ADVERTISED_LISTENERS=f"OUTSIDE://127.0.0.1:{port},INSIDE://localhost:29092",
+            KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="OUTSIDE:PLAINTEXT,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            KAFKA_INTER_BROKER_LISTENER_NAME="INSIDE",
+            KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR="1",
+            KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR="1",
+            KAFKA_TRANSACTION_STATE_LOG_MIN_ISR="1",
+            KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS="0",
+            KAFKA_AUTO_CREATE_TOPICS_ENABLE="false",
+        )
+    )
+    with node.waiting_for(LogMessageWaitStrategy("Kafka Server started")):
+        yield f"127.0.0.1:{port}"
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory):
     """Bootstrap servers of a Kafka."""
@@ -33,9 +64,7 @@ def kafka(tmp_path_factory):
         return
     with ExitStack() as stack:
         if docker_answers():
-            from testcontainers.kafka import KafkaContainer
-
-            yield stack.enter_context(KafkaContainer().with_kraft()).get_bootstrap_server()
+            yield stack.enter_context(kafka_container())
         else:
             server = EmbeddedKafka(tmp_path_factory.mktemp("kafka"))
             stack.callback(server.stop)
@@ -51,7 +80,7 @@ def postgres_server(tmp_path_factory):
         return
     with ExitStack() as stack:
         if docker_answers():
-            from testcontainers.postgres import PostgresContainer
+            from testcontainers.community.postgres import PostgresContainer
 
             yield stack.enter_context(PostgresContainer("postgres:17", driver=None)).get_connection_url()
         else:

@@ -92,3 +92,23 @@ def test_a_file_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("NEWSBURST_KAFKA_CA", str(tmp_path / "ca.pem"))
     with pytest.raises(SettingsError, match=r"NEWSBURST_KAFKA_CA=.*ca\.pem'.*no such file"):
         tls(load())
+
+
+def test_a_misspelled_setting_is_refused_with_the_one_that_was_meant(monkeypatch):
+    monkeypatch.setenv("NEWSBURST_THRESHHOLD", "3")
+    with pytest.raises(SettingsError, match="NEWSBURST_THRESHHOLD is no setting; did you mean NEWSBURST_THRESHOLD?"):
+        load()
+
+
+def test_a_language_that_is_no_tag_is_refused(monkeypatch):
+    monkeypatch.setenv("NEWSBURST_LANGUAGE", "english")
+    with pytest.raises(SettingsError, match="NEWSBURST_LANGUAGE='english': is no language tag: use `en` or `pt-BR`"):
+        load()
+
+
+def test_workers_that_share_the_state_must_agree_on_what_it_depends_on(monkeypatch):
+    before = load().rule()
+    monkeypatch.setenv("NEWSBURST_LOG_LEVEL", "DEBUG")
+    assert load().rule() == before
+    monkeypatch.setenv("NEWSBURST_LOOK_BACK_HOURS", "1")
+    assert load().rule() != before

@@ -10,7 +10,25 @@ from aiokafka.errors import KafkaError
 
 from pipeline import __version__
 from pipeline.broker import BrokerError
-from pipeline.cli import demo, dlq, evaluate, events, fit, produce, replay, report, retain, setup, tune, up, worker
+from pipeline.changelogs import StateError
+from pipeline.cli import (
+    demo,
+    dlq,
+    evaluate,
+    events,
+    fit,
+    produce,
+    replay,
+    report,
+    retain,
+    seek,
+    setup,
+    state,
+    tune,
+    up,
+    worker,
+)
+from pipeline.cli.output import shown
 from pipeline.config import SettingsError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
@@ -22,6 +40,7 @@ from pipeline.storage.engine import DatabaseError
 EXPECTED = (
     AlreadyRunning,
     BrokerError,
+    StateError,
     DatabaseError,
     InvalidRecord,
     KafkaUnavailable,
@@ -40,7 +59,7 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except EXPECTED as error:
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(shown(str(error), keep="\n")) from None
         except KafkaError as error:
             raise click.ClickException(
                 f"Kafka did not do it: {error!r}. `newsburst doctor` says what is missing; what a user must be allowed is in "
@@ -72,6 +91,8 @@ for command in (
     events.events,
     report.report,
     dlq.dlq,
+    seek.seek,
+    state.state,
     setup.topics,
     setup.migrate,
     retain.retain,

@@ -1,7 +1,6 @@
 """`newsburst demo`: real Kafka, real Postgres and real stories, to watch."""
 
 import asyncio
-import shutil
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -10,11 +9,11 @@ from typing import Any
 
 import click
 import msgspec
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from pipeline.broker import Gauge, StoryProducer, create_topics
-from pipeline.cli.output import console, print_rows
+from pipeline.cli.output import console, print_rows, shown
 from pipeline.cli.produce import Pace
 from pipeline.config import Settings, load
 from pipeline.embedded.guard import Guarded
@@ -26,12 +25,20 @@ from pipeline.records import EventUpdate, Story, decode
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
 
-SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
+NAME = "uci_sample_3days.jsonl.gz"
+SAMPLE = next(
+    (path for up in (1, 2) if (path := Path(__file__).parents[up] / "samples" / NAME).exists()), Path("samples") / NAME
+)
+"""The sample: beside the packages in a checkout, within this one in a wheel."""
 
 
 @click.command()
 @click.option(
-    "--speed", type=click.FloatRange(min=0, min_open=True), help="Seconds of news a second: 3600 is an hour a second."
+    "--speed",
+    type=click.FloatRange(min=0),
+    default=3600,
+    show_default=True,
+    help="Seconds of news a second: 3600 is an hour a second; 0: as fast as this machine can.",
 )
 @click.option("--exit", "exit_", is_flag=True, help="End after the summary instead of staying up.")
 @click.option(
@@ -40,20 +47,19 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 @click.option(
     "--file", default=SAMPLE, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Stories to play."
 )
-def demo(speed: float | None, exit_: bool, json_file: Path | None, file: Path) -> None:
+def demo(speed: float, exit_: bool, json_file: Path | None, file: Path) -> None:
     """Play 11,623 real stories through Kafka and watch events break; then query them in Postgres.
 
     The stories are of three days in March 2014; their arrival times are simulated. Afterwards Kafka, Postgres and the worker stay
     up until Ctrl-C, and the other commands in this folder find them.
 
     \b
-    Example: newsburst demo --speed 3600
+    Example: newsburst demo --speed 600
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     stories = load_stories(str(file), datetime.now(UTC), settings.language)
-    console.print(f"Starting Kafka and Postgres in {settings.data / 'demo'} ...")
-    shutil.rmtree(settings.data / "demo", ignore_errors=True)
-    with suppress(KeyboardInterrupt), embedded_services(settings.data, "demo") as services:
+    console.print(f"Starting Kafka and Postgres in {settings.data / 'demo'} (at first 50 MB are fetched) ...")
+    with suppress(KeyboardInterrupt), embedded_services(settings.data, "demo", anew=True) as services:
         settings = settings.model_copy(
             update={"kafka": services.kafka, "postgres": services.postgres, "partitions": 1, "replication": 1}
         )
@@ -69,7 +75,7 @@ def demo(speed: float | None, exit_: bool, json_file: Path | None, file: Path) -
             worker.stop()
 
 
-async def _play(settings: Settings, stories: list[Story], speed: float | None, worker: Guarded) -> dict[str, Any]:
+async def _play(settings: Settings, stories: list[Story], speed: float, worker: Guarded) -> dict[str, Any]:
     """Send the stories, show events as they break, and wait until every stage has done its part."""
     begin = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -107,12 +113,12 @@ async def _play(settings: Settings, stories: list[Story], speed: float | None, w
     reader.close()
     columns_shown = ["headline", "stories_total", "first_seen", "last_seen", "state", "id"]
     print_rows(events, columns_shown, "The ten largest events")
-    console.print("  ".join(f"[bold]{name.replace('_', ' ')}[/] {value}" for name, value in counts.items()))
+    console.print("  ".join(f"{name.replace('_', ' ')} {value}" for name, value in counts.items()))
     return counts
 
 
-async def _send(settings: Settings, stories: list[Story], speed: float | None) -> None:
-    pace = Pace(speed)
+async def _send(settings: Settings, stories: list[Story], speed: float) -> None:
+    pace = Pace(speed or None)
     async with StoryProducer(settings) as producer:
         for story in stories:
             await pace.wait(story.crawled_at)
@@ -127,9 +133,12 @@ async def _show_alerts(settings: Settings, progress: Progress) -> None:
             continue
         waited = (datetime.now(UTC) - update.caused_by_received_at).total_seconds()
         progress.console.print(
-            f"[bold red]breaking[/] {update.at:%d %b %H:%M}  {escape(update.headline)}  "
-            f"[dim]{update.stories_in_window} stories, {update.publishers_in_window} publishers, {waited:.1f} s after the story "
-            f"that broke it[/]",
+            Text.assemble(
+                ("breaking ", "bold red"),
+                f"{update.at:%d %b %H:%MZ}  {shown(update.headline)}  ",
+                (f"{update.stories_in_window} stories, {update.publishers_in_window} publishers, ", "dim"),
+                (f"{waited:.1f} s after the story that broke it", "dim"),
+            ),
             soft_wrap=True,
         )
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 
-from pipeline.cli.output import print_json, print_rows
+from pipeline.cli.output import cell, print_json, print_rows, shown
 from pipeline.config import Settings, load
-from pipeline.dead_letters import MOST, Letter, letters, requeue
+from pipeline.dead_letters import MOST, Letter, kind, letters, requeue, unsendable
 
 Command = Callable[..., None]
+LAYOUT = "\n\t"
+"""What may lay out a message that is shown whole."""
 
 
 def _selection(command: Command) -> Command:
@@ -50,7 +52,7 @@ def list_(done: bool, by_reason: bool, as_json: bool, **chosen: Any) -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     found = [letter for letter in asyncio.run(_choose(load(), **chosen)) if done or not letter.done]
     if by_reason:
-        counts = Counter((letter.why.stage, letter.why.error) for letter in found)
+        counts = Counter((letter.why.stage, kind(letter.why.error)) for letter in found)
         rows = [{"letters": n, "stage": stage, "reason": reason} for (stage, reason), n in counts.most_common()]
         columns = ["letters", "stage", "reason"]
     else:
@@ -85,8 +87,8 @@ def show(name: str, raw: bool) -> None:
         **{f"header {name}": _text(value) for name, value in letter.headers},
     }
     for field, value in about.items():
-        click.echo(f"{field.replace('_', ' ')}: {value}")
-    click.echo(f"\n{_text(letter.value)}")
+        click.echo(f"{shown(field.replace('_', ' '))}: {cell(value)}")
+    click.echo(f"\n{shown(_text(letter.value), keep=LAYOUT)}")
 
 
 @dlq.command("requeue")
@@ -111,12 +113,15 @@ def requeue_(names: tuple[str, ...], everything: bool, dry_run: bool, **chosen: 
         wanted = _named(found, names)
     else:
         fresh = [letter for letter in found if not letter.done]
-        wanted = [letter for letter in fresh if letter.requeued < MOST]
-        if held := len(fresh) - len(wanted):
+        wanted = [letter for letter in fresh if letter.requeued < MOST and not unsendable(settings, letter)]
+        if held := sum(letter.requeued >= MOST for letter in fresh):
             click.echo(f"{held} letters have failed {MOST} times again and are left: name them to send them.", err=True)
+        for letter in fresh:
+            if why := unsendable(settings, letter):
+                click.echo(shown(f"{letter.name} is left: {why}"), err=True)
     if dry_run:
         for letter in wanted:
-            click.echo(f"{letter.name}  {letter.why.error}")
+            click.echo(shown(f"{letter.name}  {letter.why.error}"))
         click.echo(f"{len(wanted)} messages would be sent again.")
         return
     click.echo(f"{asyncio.run(requeue(settings, wanted))} messages sent again.")

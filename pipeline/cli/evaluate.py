@@ -5,13 +5,15 @@ from datetime import UTC, datetime
 
 import click
 
-from pipeline.cli.output import FILE, STORIES, print_json, print_rows
+from pipeline.cli.output import FILE, STORIES, print_json, print_rows, shown
 from pipeline.config import load
 from pipeline.evaluation.evaluate import Evaluation, read_truth
 from pipeline.evaluation.evaluate import evaluate as measure
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
+from pipeline.stages.normalise import story_id
 from pipeline.stages.profiles import PROFILES, stems
+from pipeline.stages.urls import canonical_url
 
 
 @click.command()
@@ -39,6 +41,11 @@ def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_jso
     now = datetime.now(UTC)
     loaded = list(load_stories(stories, now, settings.language))
     labels = read_truth(truth)
+    if not any((story.id or story_id(canonical_url(story.url))) in labels for story in loaded):
+        raise click.ClickException(
+            f"None of the {len(labels)} labels in {truth} is of a story in {stories}: `story_id` should be the story's `id`, or "
+            "for stories without one what `newsburst replay` writes as `story.id`."
+        )
     results: list[Evaluation] = []
     weights = settings.score_weights()
     for name in PROFILES:
@@ -87,6 +94,6 @@ def _print_misses(result: Evaluation) -> None:
     found = result.misses or []
     click.echo(f"\n{result.profile}: {len(found)} misses")
     for miss in found:
-        click.echo(f"\n{miss.kind}: {miss.event or 'no label'}, {miss.stories} stories\n  {miss.reason}")
+        click.echo(f"\n{miss.kind}: {shown(miss.event or 'no label')}, {miss.stories} stories\n  {shown(miss.reason)}")
         for headline in miss.headlines:
-            click.echo(f"  - {headline}")
+            click.echo(shown(f"  - {headline}"))

@@ -2,14 +2,17 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC
 
 import click
-from rich.markup import escape
+import msgspec
+from rich.text import Text
 
-from pipeline.cli.output import console
+from pipeline.cli.output import console, print_json, shown
 from pipeline.config import Settings, load
 from pipeline.listen import listen
-from pipeline.records import EventUpdate, decode
+from pipeline.records import EventUpdate, InvalidRecord
+from pipeline.unreadable import read
 
 
 @click.command()
@@ -28,21 +31,25 @@ def events(follow: bool, alerts: bool, as_json: bool) -> None:
 
 async def _events(settings: Settings, follow: bool, alerts: bool, as_json: bool) -> None:
     async for record in listen(settings, ["events"], follow=follow):
-        if record.value is None:
+        try:
+            update = read(record, EventUpdate)
+        except InvalidRecord as error:
+            click.echo(shown(f"events:{record.partition}:{record.offset}: {error}"), err=True)
             continue
-        update = decode(record.value, EventUpdate)
         if alerts and update.sequence > 1:
             continue
         if as_json:
-            click.echo(record.value)
+            print_json(msgspec.Raw(record.value))
         else:
             console.print(line(update), soft_wrap=True)
 
 
-def line(update: EventUpdate) -> str:
-    """An update as one line for people, in rich's markup."""
+def line(update: EventUpdate) -> Text:
+    """An update as one line for people."""
     colour = {"started": "bold red", "updated": "yellow", "ended": "dim"}[update.state]
-    return (
-        f"{update.at:%Y-%m-%d %H:%M} [{colour}]{update.state:7}[/] {escape(update.headline)} "
-        f"[dim]({update.stories_in_window} stories, {update.publishers_in_window} publishers, {update.event_id})[/]"
+    return Text.assemble(
+        f"{update.at.astimezone(UTC):%Y-%m-%d %H:%MZ} ",
+        (f"{update.state:7}", colour),
+        f" {shown(update.headline)} ",
+        (f"({update.stories_in_window} stories, {update.publishers_in_window} publishers, {update.event_id})", "dim"),
     )

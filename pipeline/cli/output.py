@@ -1,40 +1,112 @@
-"""How the commands print: tables for people, JSON for programs."""
+"""How the commands print: tables for people, JSON for programs. What comes from elsewhere is shown as text, never obeyed."""
 
+import json
+import os
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 FILE = click.Path(exists=True, dir_okay=False)
 STORIES = click.Path(exists=True, dir_okay=False, allow_dash=True)
 """A file of stories; `-` is the standard input."""
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False, emoji=False)
+
+_HARMLESS = frozenset("\u200c\u200d")
+"""Joiners, without which Persian, Indic scripts and many pictures are not written right."""
+_PLAIN = re.compile(r"[ -~]*")
+WIDE = 10_000
+"""Columns of what is no terminal."""
+PADDING = 3
+"""Columns that a table's cell needs beside its text."""
+
+
+def shown(text: str, keep: str = "") -> str:
+    r"""Text that is safe to print: what moves the cursor, colours, or turns the direction of writing is spelled out as `\x1b`.
+
+    Characters of `keep` stay as they are.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    return "".join(_spelled(sign) if _is_obeyed(sign) and sign not in keep else sign for sign in text)
+
+
+def _is_obeyed(sign: str) -> bool:
+    """Whether a terminal does something at this character, or nobody sees it."""
+    return unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and sign not in _HARMLESS
+
+
+def _spelled(sign: str) -> str:
+    return sign.encode("ascii", "backslashreplace").decode() if ord(sign) > 127 else f"\\x{ord(sign):02x}"
 
 
 def print_json(value: Any) -> None:
-    """A value as one line of JSON."""
-    click.echo(msgspec.json.encode(value).decode())
+    """A value as one line of JSON, whose strings hold nothing that a terminal obeys."""
+    plain = msgspec.json.encode(value).decode()
+    if not _PLAIN.fullmatch(plain):
+        plain = "".join(json.dumps(sign)[1:-1] if _is_obeyed(sign) else sign for sign in plain)
+    click.echo(plain)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str) -> None:
-    """Rows as a table with these columns."""
-    table = Table(title=title, title_justify="left", header_style="bold", expand=False)
-    for column in columns:
-        number = bool(rows) and isinstance(rows[0][column], int | float)
-        table.add_column(column.replace("_", " "), justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_text(row[column]) for column in columns))
-    console.print(table)
+    """Rows as a table with these columns; one under the other where the terminal is too narrow for a table of whole words."""
+    cells = [[cell(row[column]) for column in columns] for row in rows]
+    names = [column.replace("_", " ") for column in columns]
+    widest = [
+        max([_longest_word(name), *(_least_width(line[index], rows[0][columns[index]]) for line in cells)])
+        for index, name in enumerate(names)
+    ]
+    width = console.width if console.is_terminal or "COLUMNS" in os.environ else WIDE
+    if sum(widest) + PADDING * len(columns) + 1 > width:
+        _print_blocks(cells, names, title)
+        return
+    table = Table(title=Text(title), title_justify="left", header_style="bold", expand=False)
+    for index, name in enumerate(names):
+        number = bool(rows) and isinstance(rows[0][columns[index]], int | float)
+        whole = all(Text(line[index]).cell_len <= widest[index] for line in cells)
+        table.add_column(name, justify="right" if number else "left", min_width=widest[index], no_wrap=whole)
+    for line in cells:
+        table.add_row(*map(Text, line))
+    fitting = width if width < WIDE else _natural(cells, names)
+    Console(file=console.file, width=fitting, highlight=False, markup=False, emoji=False).print(table)
 
 
-def _text(value: Any) -> str:
+def _natural(cells: Sequence[Sequence[str]], names: Sequence[str]) -> int:
+    """The width of a table in which no line is broken."""
+    widths = [max(Text(text).cell_len for text in column) for column in zip(names, *cells, strict=True)]
+    return sum(widths) + PADDING * len(names) + 1
+
+
+def _print_blocks(cells: Sequence[Sequence[str]], names: Sequence[str], title: str) -> None:
+    console.print(Text(title, style="italic"), soft_wrap=True)
+    margin = max(map(len, names)) + 2
+    for line in cells:
+        console.print()
+        for name, text in zip(names, line, strict=True):
+            console.print(Text(f"{name:<{margin}}", style="bold") + Text(text), soft_wrap=True)
+
+
+def _longest_word(text: str) -> int:
+    return max((Text(word).cell_len for word in text.split()), default=0)
+
+
+def _least_width(text: str, value: Any) -> int:
+    """Columns that a cell needs: dates are not broken, texts between words."""
+    return len(text) if isinstance(value, datetime) else _longest_word(text)
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a table. Times are in UTC."""
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    return str(value)
+        return f"{value.astimezone(UTC) if value.tzinfo else value:%Y-%m-%d %H:%M:%S}Z"
+    return shown(str(value))

@@ -2,16 +2,19 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from pipeline.broker import StoryProducer
+from pipeline.cli.output import shown
 from pipeline.config import Settings, load
-from pipeline.files import read_stories
+from pipeline.files import Line, read_stories
 from pipeline.times import to_micros
 
 
@@ -31,13 +34,14 @@ def produce(file: str, speed: float | None, quiet: bool) -> None:
     Example: newsburst produce samples/uci_sample_3days.jsonl.gz
              zcat crawl.jsonl.gz | newsburst produce -
     """  # noqa: D301 - \b is click's mark for lines to keep
-    sent, refused = asyncio.run(_produce(load(), file, speed, quiet))
+    stream = not Path(file).is_file()
+    sent, refused = asyncio.run(_produce(load(), file, speed, quiet, stream=stream))
     click.echo(f"{sent} stories sent" + (f", {refused} lines refused." if refused else "."), err=True)
     if refused:
         raise SystemExit(1)
 
 
-async def _produce(settings: Settings, file: str, speed: float | None, quiet: bool) -> tuple[int, int]:
+async def _produce(settings: Settings, file: str, speed: float | None, quiet: bool, *, stream: bool) -> tuple[int, int]:
     sent = refused = 0
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -46,10 +50,10 @@ async def _produce(settings: Settings, file: str, speed: float | None, quiet: bo
     async with StoryProducer(settings) as producer:
         with Progress(*columns, console=console, disable=quiet) as progress:
             task = progress.add_task("stories", total=total)
-            for line in read_stories(file, datetime.now(UTC), settings.language):
+            async for line in _lines(file, settings.language, stream=stream):
                 if line.story is None:
                     refused += 1
-                    console.print(f"line {line.number}: {line.error}", markup=False, soft_wrap=True)
+                    console.print(Text(shown(f"line {line.number}: {line.error}")), soft_wrap=True)
                 else:
                     await pace.wait(line.story.crawled_at)
                     await producer.send(line.story)
@@ -57,6 +61,17 @@ async def _produce(settings: Settings, file: str, speed: float | None, quiet: bo
                 progress.advance(task)
             await producer.flush()
     return sent, refused
+
+
+async def _lines(file: str, language: str, *, stream: bool) -> AsyncIterator[Line]:
+    """The lines of a file. Those of a stream are waited for in a thread, so that what has come is on its way meanwhile."""
+    lines = read_stories(file, None, language)
+    if not stream:
+        for line in lines:
+            yield line
+        return
+    while (read := await asyncio.to_thread(next, lines, None)) is not None:
+        yield read
 
 
 class Pace:
@@ -79,7 +94,7 @@ class Pace:
 
 def _count_lines(file: str) -> int | None:
     """How many lines a plain file has; None where one would have to read a stream or unpack to know."""
-    if file == "-" or file.endswith(".gz"):
+    if file.endswith(".gz") or not Path(file).is_file():
         return None
     with Path(file).open("rb") as lines:
         return sum(1 for _ in lines)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.output import STORIES, print_json
+from pipeline.cli.output import STORIES, print_json, shown
 from pipeline.config import load
-from pipeline.files import load_stories
+from pipeline.files import Line, load_stories
 from pipeline.records import encode
 from pipeline.replay import fingerprints
 from pipeline.replay import replay as run
@@ -20,7 +20,8 @@ from pipeline.stages.profiles import stems
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("replay"), show_default=True, help="Folder."
 )
-def replay(file: str, out: Path) -> None:
+@click.option("--skip", is_flag=True, help="Pass over lines that are no stories, and say which, instead of ending.")
+def replay(file: str, out: Path, skip: bool) -> None:
     """Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.
 
     Writes what the worker would write to its topics, in the same order, as files of one JSON object a line: assignments.jsonl,
@@ -31,7 +32,7 @@ def replay(file: str, out: Path) -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     now = datetime.now(UTC)
-    stories = load_stories(file, now, settings.language)
+    stories = load_stories(file, now, settings.language, _say if skip else None)
     counts = {"stories": 0, "clusters": 0, "events": 0, "updates": 0}
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -50,3 +51,7 @@ def replay(file: str, out: Path) -> None:
             counts["events"] += sum(update.sequence == 1 for update in step.updates)
             counts["updates"] += len(step.updates)
     print_json(counts)
+
+
+def _say(line: Line) -> None:
+    click.echo(shown(f"line {line.number}: {line.error}"), err=True)

@@ -7,13 +7,17 @@ from pathlib import Path
 import click
 from aiokafka.errors import KafkaError
 
-from pipeline.broker import BrokerError, Gauge, check_topics, create_topics, grow_topics
+from pipeline.broker import BrokerError, Gauge, check_topics, clock_ahead, create_topics, grow_topics, mend_topics
+from pipeline.changelogs import wrong_state
 from pipeline.config import Settings, load
 from pipeline.schemas import write_schemas
 from pipeline.storage import migrate as migrations
 from pipeline.storage.engine import DatabaseError
 from pipeline.storage.read import Reader
 from pipeline.storage.schema import SCHEMA
+
+CLOCKS_AGREE = 60.0
+"""Seconds that clocks may be apart."""
 
 
 @click.group()
@@ -27,15 +31,17 @@ def topics() -> None:
 
 @topics.command()
 def create() -> None:
-    """Make the topics that are missing.
+    """Make the topics that are missing, and mend the settings of the others where they must be as they are declared.
 
     Partitions and replicas are those of NEWSBURST_PARTITIONS and NEWSBURST_REPLICATION.
 
     \b
     Example: NEWSBURST_PARTITIONS=8 newsburst topics create
     """  # noqa: D301 - \b is click's mark for lines to keep
-    made = asyncio.run(create_topics(load()))
-    click.echo("\n".join(f"made {name}" for name in made) or "All topics are there.")
+    settings = load()
+    done = [f"made {name}" for name in asyncio.run(create_topics(settings))]
+    done += [f"mended {name}" for name in asyncio.run(mend_topics(settings))]
+    click.echo("\n".join(done) or "All topics are there.")
 
 
 @topics.command()
@@ -118,6 +124,19 @@ def _work(settings: Settings) -> Iterator[tuple[bool, str]]:
     else:
         yield True, f"The workers have {lag:,} records to finish."
         yield True, f"There are {dead:,} dead letters{': see `newsburst dlq list`' if dead else ''}."
+    try:
+        yield _clock("Kafka", asyncio.run(clock_ahead(settings)))
+    except KafkaError as error:
+        yield True, f"Kafka's clock cannot be seen: {error!r}."
+    for sentence in asyncio.run(wrong_state(settings)):
+        yield False, sentence
+
+
+def _clock(service: str, ahead: float) -> tuple[bool, str]:
+    if abs(ahead) < CLOCKS_AGREE:
+        return True, f"The clocks of {service} and of this machine agree within {CLOCKS_AGREE:g} s."
+    relation = "ahead of" if ahead > 0 else "behind"
+    return False, f"The clock of {service} is {abs(ahead):,.0f} s {relation} this machine's: set them by NTP."
 
 
 def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
@@ -135,6 +154,7 @@ def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
     reader = Reader(settings.postgres)
     try:
         yield True, f"Postgres {reader.version()} answers."
+        yield _clock("Postgres", reader.clock_ahead())
         at, latest = migrations.current(settings.postgres), migrations.latest()
         if at == latest:
             yield True, f"The schema {SCHEMA} is up to date (revision {at})."

@@ -8,7 +8,7 @@ import msgspec
 
 from pipeline.cli.output import STORIES, print_json, print_rows
 from pipeline.config import load
-from pipeline.evaluation.picture import draw
+from pipeline.evaluation.picture import check_drawing, draw
 from pipeline.evaluation.tune import tune as compare
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
@@ -27,8 +27,9 @@ from pipeline.replay import fingerprints
     show_default=True,
     help="File for the picture, .svg or .png; may be repeated.",
 )
+@click.option("--no-picture", is_flag=True, help="Draw none.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def tune(stories: str, recall: float, picture: tuple[Path, ...], as_json: bool) -> None:
+def tune(stories: str, recall: float, picture: tuple[Path, ...], no_picture: bool, as_json: bool) -> None:
     """Find the bands and rows that lead the stories of STORIES to their clusters at least cost.
 
     STORIES is a sample of your own news in order of time: some thousand stories, no labels. Recall is the share of stories
@@ -37,9 +38,12 @@ def tune(stories: str, recall: float, picture: tuple[Path, ...], as_json: bool) 
     \b
     Example: newsburst tune samples/uci_sample_3days.jsonl.gz --recall 0.98 --picture tune.svg
     """  # noqa: D301 - \b is click's mark for lines to keep
+    picture = () if no_picture else picture
     for path in picture:
         if path.suffix not in {".svg", ".png"}:
             raise click.BadParameter(f"{str(path)!r} should end in .svg or .png.", param_hint="--picture")
+    if picture:
+        check_drawing()
     settings = load()
     now = datetime.now(UTC)
     records = list(fingerprints(load_stories(stories, now, settings.language), now, settings.language))

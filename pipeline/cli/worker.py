@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import click
 
 from pipeline.broker import check_topics
+from pipeline.changelogs import wrong_state
 from pipeline.config import Settings, load
 from pipeline.embedded.worker import COMMAND
 from pipeline.storage import migrate
@@ -37,7 +38,7 @@ def worker() -> None:
 
 def missing(settings: Settings) -> list[str]:
     """What a worker needs and does not find, one sentence each. Raises BrokerError and DatabaseError."""
-    problems = asyncio.run(check_topics(settings))
+    problems = asyncio.run(check_topics(settings)) or asyncio.run(wrong_state(settings))
     if migrate.current(settings.postgres) != migrate.latest():
         problems.append("The schema news in Postgres is not up to date: run `newsburst migrate`.")
     return problems

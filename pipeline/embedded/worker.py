@@ -7,7 +7,12 @@ from pathlib import Path
 from pipeline.config import Settings
 from pipeline.embedded.guard import Guarded
 
-COMMAND = (sys.executable, "-m", "agents.worker")
+COMMAND = (sys.executable, "-P", "-m", "agents.worker")
+"""`-P`: what lies in the working folder is not imported."""
+
+
+SAYS_READY = "newsburst worker: ready"
+"""What it writes when it has its first partitions."""
 
 
 def start_worker(settings: Settings, log: Path) -> Guarded:

@@ -5,7 +5,9 @@ time its event was due; it is negative for an early one.
 """
 
 import csv
+import gzip
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -53,13 +55,25 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_truth(path: str) -> dict[str, str]:
     """Labels from a CSV file with the columns `story_id` and `event`. Raises InvalidRecord and OSError."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines)
-        if not {"story_id", "event"} <= set(rows.fieldnames or ()):
-            raise InvalidRecord(
-                f"{path}: its first line should name the columns story_id and event; it is {rows.fieldnames}."
-            )
-        return {row["story_id"]: row["event"] for row in rows if row["event"]}
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+            if _is_gzip(path)
+            else Path(path).open(encoding="utf-8-sig", newline="") as lines
+        ):
+            rows = csv.DictReader(lines)
+            if not {"story_id", "event"} <= set(rows.fieldnames or ()):
+                raise InvalidRecord(
+                    f"{path}: its first line should name the columns story_id and event; it is {rows.fieldnames}."
+                )
+            return {row["story_id"]: row["event"] for row in rows if row["event"]}
+    except (UnicodeDecodeError, csv.Error, EOFError, zlib.error) as error:
+        raise InvalidRecord(f"{path} is no CSV file in UTF-8: {error}.") from None
+
+
+def _is_gzip(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
 
 
 def evaluate(

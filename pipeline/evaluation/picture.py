@@ -1,5 +1,6 @@
 """The picture of a tuning: S-curves over the similarities that the sample has. Needs matplotlib, the extra `plot`."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,20 @@ class PictureError(RuntimeError):
     """The picture cannot be drawn; the message says what to do."""
 
 
+def check_drawing() -> None:
+    """Raises PictureError where nothing can be drawn: to be asked before a minute's work."""
+    if find_spec("matplotlib") is None:
+        raise PictureError(
+            'The picture needs matplotlib: pip install "newsburst[plot]", or ask for none with --no-picture.'
+        )
+
+
 def draw(tuning: Tuning, found: Similarities, path: Path) -> None:
     """Write the picture in the format of the file's suffix: .svg or .png. Raises PictureError."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise PictureError('The picture needs matplotlib: pip install "newsburst[plot]".') from None
+    check_drawing()
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+
     mpl.rcParams["svg.hashsalt"] = "newsburst"
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     curves = figure.subplots()

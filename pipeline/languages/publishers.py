@@ -112,6 +112,10 @@ _LOOK_ALIKES = str.maketrans(
     "abekmhopctyxijsdqwhgaeikvoptuxilo",
 )
 """Small letters of Cyrillic, Greek and others that look like Latin ones."""
+LONGEST_NAME = 100
+"""Characters of a part of a title that may name a publisher."""
+MOST_CUTS = 6
+"""Additions that a title may have: a longer chain of them is made up."""
 _HEADLINE = 2
 """A headline has at least so many words: shorter ones are kept as they are."""
 
@@ -163,11 +167,12 @@ def cut_publisher(title: str, publisher: str) -> str:
     if not _MARK.search(title):
         return title
     home = family(publisher)
-    while True:
+    for _ in range(MOST_CUTS):
         shorter = _cut(title, home)
         if shorter is None:
-            return title
+            break
         title = shorter
+    return title
 
 
 def _cut(title: str, home: str) -> str | None:
@@ -189,4 +194,6 @@ def _cut(title: str, home: str) -> str | None:
 def _is_addition(part: str, home: str) -> bool:
     """Whether this part of a title names a section, the publisher itself, or another that is well known."""
     name = part.casefold().strip()
-    return bool(name) and (name in _SECTIONS or family(part) == home or name.removeprefix("the ") in _families())
+    return 0 < len(name) <= LONGEST_NAME and (
+        name in _SECTIONS or family(part) == home or name.removeprefix("the ") in _families()
+    )

@@ -25,6 +25,8 @@ SNOWBALL = {
 }  # fmt: skip
 """ISO 639-1 code to the name of its Snowball stemmer."""
 
+LONGEST = 64
+"""Characters of a word that count: what is longer is no word, and words are kept."""
 KNOWN = 65_536
 """The most words of a language that are remembered with their stems."""
 
@@ -96,12 +98,12 @@ def words(text: str) -> list[tuple[str, bool]]:
     Pairs of Hiragana alone are grammar and left out, unless they are all there is.
     """
     if text.isascii():
-        return [(word, False) for word in _ASCII_WORD.findall(text)]
+        return [(word[:LONGEST], False) for word in _ASCII_WORD.findall(text)]
     found: list[tuple[str, bool]] = []
     for match in _WORD.finditer(_CONJUNCT_JOINERS.sub("", text)):
         run = match.group()
         if match.lastgroup is None:
-            found.append((run, False))
+            found.append((run[:LONGEST], False))
             continue
         pairs = [run[start : start + 2] for start in range(len(run) - 1)] or [run]
         telling = [pair for pair in pairs if not _ONLY_HIRAGANA.fullmatch(pair)]

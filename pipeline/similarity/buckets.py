@@ -32,7 +32,7 @@ Numbers = NDArray[np.int64]
 
 PRIME = 4_294_967_311
 MULTIPLIER = 1_073_741_789
-SMALLEST = 1_024
+SMALLEST = 64
 """Slots at first."""
 
 

@@ -26,7 +26,7 @@ SUM, HELD, NEXT = range(3)
 EMPTY, GONE = -1, -2
 GROUP = 4_294_967_296
 SPREAD = 2_654_435_761
-SMALLEST = 4_096
+SMALLEST = 256
 
 
 class Centroids:
@@ -36,7 +36,7 @@ class Centroids:
         self._free: list[int] = []
         self._groups = 0
         self._used = 0
-        self.heads: Heads = np.full(256, -1, np.int64)
+        self.heads: Heads = np.full(64, -1, np.int64)
         self._allocate(SMALLEST)
 
     def _allocate(self, places: int) -> None:

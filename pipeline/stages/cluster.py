@@ -9,8 +9,12 @@ For each story:
    join score. The story joins the best if that is more likely than not, else it opens a cluster of its own.
 5. The joined cluster and each other that the story might belong to get a learned merge score; a high one merges them.
    The older cluster's id survives.
+
+A story is never matched with clusters that are further from it than the look-back, before or after: a story of an archive that is
+read in today joins what was written in its time.
 """
 
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -18,11 +22,12 @@ import msgspec
 import numpy as np
 
 from pipeline import records
-from pipeline.records import Assignment, Fingerprint, Similar
+from pipeline.records import Assignment, Fingerprint, InvalidRecord, NormalisedStory, Similar, StreamTime, Tick
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.bag import bag
 from pipeline.similarity.items import HALF, MASK, token_ids
 from pipeline.similarity.tfidf import weigh
+from pipeline.similarity.universal import ROWS
 from pipeline.stages import papers
 from pipeline.stages.choice import Choice
 from pipeline.stages.clustering import Edition, Sketch, advance, apply, revise
@@ -30,10 +35,12 @@ from pipeline.stages.known import contents
 from pipeline.stages.lifetimes import Dropped
 from pipeline.stages.match import match
 from pipeline.stages.matchable import body_keys, story_keys
-from pipeline.stages.scores import LAST
+from pipeline.stages.scores import FIRST, LAST
 from pipeline.stages.watch import Watch
 from pipeline.times import from_micros, to_micros
 
+AHEAD = timedelta(hours=1)
+"""How far the clocks of brokers may be apart."""
 NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 """No candidates."""
 
@@ -47,6 +54,53 @@ class Outcome(NamedTuple):
     dropped: Dropped
 
 
+SIGNATURE = 4 * ROWS
+"""Bytes of a signature."""
+
+
+def check(fingerprint: Fingerprint, at: datetime) -> None:
+    """Raises InvalidRecord for what the fingerprint stage never writes; `at` is when the broker took the record in."""
+    story, body = fingerprint.story, fingerprint.body_signature
+    check_times("Fingerprint", at, crawled_at=story.crawled_at, received_at=story.received_at)
+    if len(fingerprint.signature) != SIGNATURE or (body is not None and len(body) != SIGNATURE):
+        raise InvalidRecord(f"Wrong Fingerprint: signature: it should have {SIGNATURE} bytes.")
+
+
+def check_times(record: str, at: datetime, **times: datetime | None) -> None:
+    """Raises InvalidRecord for a time that is long after the broker took the record in."""
+    for name, time in times.items():
+        if time is not None and time > at + AHEAD:
+            raise InvalidRecord(
+                f"Wrong {record}: {name}: {time.isoformat()} is after the record came ({at.isoformat()})."
+            )
+
+
+class Passed(NamedTuple):
+    """What a tick brought."""
+
+    stream_time: StreamTime
+    dropped: Dropped
+
+
+def tick(edition: Edition, at: Tick, position: int) -> Passed | None:
+    """Let stream time pass; `position` is that of the tick in the log. None where nothing lives any more, or it came before."""
+    if position <= edition.position or not edition.clusters or at.at is None:
+        return None
+    lifetimes = edition.lifetimes
+    lifetimes.pass_to(to_micros(at.at))
+    dropped = advance(edition)
+    edition.position = position
+    return Passed(
+        StreamTime(
+            edition=at.edition,
+            position=position,
+            stream_time=from_micros(lifetimes.stream_time),
+            received_at=from_micros(lifetimes.received),
+        ),
+        dropped,
+    )
+
+
 def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcome | None:
     """Put a story in its cluster; `position` is the offset of its record in the log, and orders all decisions.
 
@@ -56,10 +110,12 @@ def cluster(edition: Edition, fingerprint: Fingerprint, position: int) -> Outcom
     story = fingerprint.story
     if position <= edition.position:
         return None
-    if story.id in edition.known:
+    lifetimes, known = edition.lifetimes, edition.known.get(story.id)
+    time, received = to_micros(story.crawled_at), to_micros(story.received_at)
+    if known is not None and not lifetimes.would_die(lifetimes.resolve(known.cluster_id), time, received):
         return _revision(edition, fingerprint, position)
-    time = to_micros(story.crawled_at)
-    dropped = advance(edition, time)
+    lifetimes.come(time, received)
+    dropped = advance(edition)
     assignment, sketch = decide(edition, fingerprint, position, time)
     apply(edition, assignment, sketch, time)
     return Outcome(assignment, _changed(edition, assignment, time), dropped)
@@ -79,6 +135,7 @@ def _revision(edition: Edition, fingerprint: Fingerprint, position: int) -> Outc
         merged=[],
         weights={},
         similar=[],
+        stream_time=from_micros(edition.lifetimes.stream_time),
         revision=True,
     )
     revise(edition, row)
@@ -134,6 +191,7 @@ def decide(edition: Edition, fingerprint: Fingerprint, position: int, time: int)
         centroids.heads,
         edition.facts,
         time,
+        rule.look_back,
         rule.longest_life,
         rule.largest,
         rule.decay,
@@ -181,12 +239,13 @@ def _assignment(
         story=story,
         simhash=fingerprint.simhash,
         position=position,
-        cluster_id=choice.cluster_id or _new_id(story.id),
+        cluster_id=choice.cluster_id or _new_id(story, edition.lifetimes.stream_time),
         merged=choice.merged,
         weights=dict(zip(tokens, sketch.weights.tolist(), strict=True)),
         similar=choice.similar,
         duplicate_of=choice.duplicate_of,
         late=time < edition.lifetimes.horizon,
+        stream_time=from_micros(edition.lifetimes.stream_time),
         body_signature=fingerprint.body_signature,
     )
 
@@ -220,7 +279,9 @@ def _choice(edition: Edition, fingerprint: Fingerprint, similar: int, copied: in
             duplicate_of = matchable.original(numbers[copied])
     if fingerprint.body_signature is not None:
         body = _same_body(edition, fingerprint.body_signature)
-        if body is not None:
+        if body is not None and _in_reach(
+            edition, matchable.items.group_of(body), to_micros(fingerprint.story.crawled_at)
+        ):
             return Choice(in_group[matchable.items.group_of(body)].id, [], ranked, matchable.original(body))
     if edition.watch is not None:
         _show(edition, edition.watch, fingerprint.story.id, near, asked)
@@ -245,6 +306,12 @@ def _same_body(edition: Edition, signature: bytes) -> int | None:
     return found[0][1] if found and -found[0][0] >= rule.body_copy_at else None
 
 
+def _in_reach(edition: Edition, group: int, time: int) -> bool:
+    """Whether a cluster has stories within the look-back of this time, before or after."""
+    first, last = edition.facts[group, [FIRST, LAST]].tolist()
+    return bool(first - edition.rule.look_back <= time <= last + edition.rule.look_back)
+
+
 def _show(edition: Edition, watch: Watch, story_id: str, near: int, asked: int) -> None:
     """Let the watch see the decisions that `edition.found` holds."""
     found, in_group = edition.found, edition.in_group
@@ -259,9 +326,13 @@ def _show(edition: Edition, watch: Watch, story_id: str, near: int, asked: int) 
             parts = parts + members
 
 
-def _new_id(story_id: str) -> str:
-    """The id of the cluster that a story opens: deterministic, and different for every story."""
-    return "c" + blake2b(story_id.encode(), digest_size=8).hexdigest()
+def _new_id(story: NormalisedStory, stream_time: int) -> str:
+    """The id of the cluster that a story opens: deterministic, and another for each story, edition and life.
+
+    A story that comes again after its cluster has died comes at a later stream time.
+    """
+    named = f"{story.edition} {stream_time} {story.id}"
+    return "c" + blake2b(named.encode(), digest_size=8).hexdigest()
 
 
 def _changed(edition: Edition, row: Assignment, time: int) -> list[records.Cluster]:

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.languages.background import Background
-from pipeline.records import Assignment
+from pipeline.records import Assignment, StreamTime
 from pipeline.similarity import minhash, simhash
-from pipeline.similarity.buckets import Keys
+from pipeline.similarity.buckets import SMALLEST, Keys
 from pipeline.similarity.centroids import Centroids
 from pipeline.similarity.items import HALF, MASK, Ids, token_ids
 from pipeline.similarity.minhash_compiled import Signature
 from pipeline.similarity.tfidf import BACKGROUND, EVERYWHERE
 from pipeline.stages.known import Known, contents
-from pipeline.stages.lifetimes import Dropped, Lifetimes
+from pipeline.stages.lifetimes import Dropped, Lifetimes, come_again
 from pipeline.stages.match import keep
 from pipeline.stages.matchable import Found, Matchable, story_keys
 from pipeline.stages.rules import ClusterRule
@@ -100,19 +100,22 @@ class Edition:
         """... and those that are retracted"""
         self.clusters: dict[str, Cluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
+        self.in_group: dict[int, Cluster] = {}
+        self.found = Found(self.rule)
+        self.position = -1
+        """the largest position of a row: everything up to it has been decided"""
+        self.begin()
+
+    def begin(self) -> None:
+        """Hold no clusters, in as little memory as that takes: an edition may fall silent for good."""
         self.centroids = Centroids()
         for group in (BACKGROUND, EVERYWHERE):
             opened = self.centroids.open()
             assert opened == group
-        self.centroids.count(
-            BACKGROUND, token_ids(background.holding), np.array([*background.holding.values()], np.int64)
-        )
-        self.facts: Facts = np.zeros((256, 6), np.int64)
-        self.in_group: dict[int, Cluster] = {}
+        holding = self.background.holding
+        self.centroids.count(BACKGROUND, token_ids(holding), np.array([*holding.values()], np.int64))
+        self.facts: Facts = np.zeros((SMALLEST, 6), np.int64)
         self.matchable = Matchable(self.rule)
-        self.found = Found(self.rule)
-        self.position = -1
-        """the largest position of a row: everything up to it has been decided"""
 
     def open(self, cluster_id: str, first: tuple[int, str, str], position: int, print_: int) -> Cluster:
         """A new cluster, for a first story of this time, id, headline and SimHash at a position."""
@@ -124,30 +127,32 @@ class Edition:
         return opened
 
 
-def restore(edition: Edition, rows: Iterable[Assignment]) -> None:
+def restore(edition: Edition, rows: Iterable[Assignment | StreamTime]) -> None:
     """Build the state from the rows that were kept, which come in the order of their positions.
 
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
     in_order = iter(rows)
     while part := list(islice(in_order, AT_ONCE)):
-        headlines = [headline(row) for row in part]
+        headlines = [headline(row) if isinstance(row, Assignment) else () for row in part]
         for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
+            come_again(edition.lifetimes, row)
+            if isinstance(row, StreamTime):
+                edition.position = row.position
+                continue
             if row.revision:
                 revise(edition, row)
                 continue
             time = to_micros(row.story.crawled_at)
-            edition.lifetimes.advance(time)
             print_ = simhash.from_hex(row.simhash)
             keys = story_keys(edition.rule, signature, print_)
             weights = np.fromiter(row.weights.values(), np.int64, len(row.weights))
             apply(edition, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature, print_), time)
 
 
-def advance(edition: Edition, time: int) -> Dropped:
-    """Move stream time on; returns what died of it."""
+def advance(edition: Edition) -> Dropped:
+    """Let go of what died as stream time moved on; returns that."""
     lifetimes = edition.lifetimes
-    lifetimes.advance(time)
     edition.matchable.forget(lifetimes.horizon)
     dropped = Dropped([], [], [])
     for cluster_id in lifetimes.expire():
@@ -157,13 +162,15 @@ def advance(edition: Edition, time: int) -> Dropped:
         dropped.clusters.append(cluster_id)
         dropped.clusters.extend(dead.absorbed)
         for absorbed_id in dead.absorbed:
-            del lifetimes.survivor[absorbed_id]
+            lifetimes.survivor.pop(absorbed_id, None)
         dropped.rows.extend(dead.members)
         dropped.revised.extend(filter(edition.revised.__contains__, dead.members))
         edition.revised.difference_update(dead.members)
         edition.retracted.difference_update(dead.members)
         for story_id in dead.members:
             del edition.known[story_id]
+    if dropped.clusters and not edition.clusters:
+        edition.begin()
     return dropped
 
 

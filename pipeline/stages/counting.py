@@ -10,7 +10,7 @@ Like the clustering, the state is a function of the rows that are kept (`Detecti
 cluster stood. `restore` is that function.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ from itertools import chain
 
 import msgspec
 
-from pipeline.records import Assignment, Detection, EventMark
+from pipeline.records import Assignment, Detection, EventMark, StreamTime
 from pipeline.stages.kept import TIME, TIME_AND_ID, Kept, keep, revised
-from pipeline.stages.lifetimes import Dropped, Lifetimes
+from pipeline.stages.lifetimes import Dropped, Lifetimes, come_again
 from pipeline.stages.renewal import Burst
 from pipeline.stages.rules import DetectRule
 from pipeline.stages.volume import Volume
@@ -36,7 +36,8 @@ class Counted:
 
     id: str
     stories: list[Kept] = field(default_factory=list)
-    publishers: Counter[str] = field(default_factory=Counter)
+    publishers: dict[str, list[int]] = field(default_factory=dict)
+    """the times of each publisher family's stories, ascending"""
     events: list[EventMark] = field(default_factory=list)
     """the current one last; the others are over"""
     bursts: dict[str, Burst] = field(default_factory=dict)
@@ -68,6 +69,12 @@ class Counted:
             return self.stories
         return self.stories[bisect_left(self.stories, event.since, key=TIME) :]
 
+    def retract(self) -> int:
+        """Count a retraction in the current event; returns how many it has had."""
+        event = self.events[-1]
+        self.events[-1] = msgspec.structs.replace(event, retractions=event.retractions + 1)
+        return self.events[-1].retractions
+
     def move(self, **changes: bool | int) -> EventMark:
         """Move the current event on to its next update, with these changes of its mark."""
         event = self.events[-1]
@@ -93,6 +100,16 @@ class Edition:
         self._ends: list[tuple[int, str]] = []
         """when each active event ends unless a story comes: a heap of (time, cluster), some out of date"""
 
+    def knows(self, cluster_id: str, time: int, story_id: str) -> bool:
+        """Whether a story of this time is counted in a cluster, or was until it was retracted."""
+        of = self.counted.get(cluster_id)
+        if of is None:
+            return False
+        place = bisect_left(of.stories, (time, story_id), key=TIME_AND_ID)
+        if place < len(of.stories) and of.stories[place].id == story_id:
+            return True
+        return any(story.id == story_id for story in of.retracted)
+
     def expect_end(self, of: Counted) -> None:
         """Look at this cluster again when its window has emptied."""
         heappush(self._ends, (of.last + self.rule.window, of.id))
@@ -115,14 +132,18 @@ class Edition:
         return sorted(found.values(), key=lambda of: (of.last, of.id))
 
 
-def restore(edition: Edition, rows: Iterable[Detection]) -> None:
+def restore(edition: Edition, rows: Iterable[Detection | StreamTime]) -> None:
     """Build the state from the rows that were kept, which come in the order of their positions.
 
     Rows that should have been dropped already are dropped with the next story; until then they answer for theirs.
     """
     for row in rows:
+        if isinstance(row, StreamTime):
+            come_again(edition.lifetimes, row)
+            edition.position = row.position
+            continue
+        come_again(edition.lifetimes, row.assignment)
         time = to_micros(row.assignment.story.crawled_at)
-        edition.lifetimes.advance(time)
         taken_in = revise if row.assignment.revision else count
         counted = taken_in(edition, row.assignment, time)[0]
         counted.events = list(row.marks)
@@ -133,21 +154,52 @@ def restore(edition: Edition, rows: Iterable[Detection]) -> None:
         counted.move(active=False)
 
 
-def advance(edition: Edition, time: int) -> Dropped:
-    """Move stream time on; returns what died of it."""
+def advance(edition: Edition) -> Dropped:
+    """Let go of what died as stream time moved on; returns that."""
     lifetimes = edition.lifetimes
-    lifetimes.advance(time)
     dropped = Dropped([], [], [])
     for cluster_id in lifetimes.expire():
         dead = edition.counted.pop(cluster_id)
         for absorbed_id in dead.absorbed:
-            del lifetimes.survivor[absorbed_id]
+            lifetimes.survivor.pop(absorbed_id, None)
         dropped.clusters.append(cluster_id)
         story_ids = [story.id for story in chain(dead.stories, dead.retracted)]
         dropped.rows.extend(story_ids)
         dropped.revised.extend(filter(edition.revised.__contains__, story_ids))
         edition.revised.difference_update(story_ids)
     return dropped
+
+
+def may_break(counted: Counted, time: int, rule: DetectRule) -> bool:
+    """Whether a window that holds a story of `time` can break: False where none has the publishers, however many stories it has.
+
+    Of a publisher's stories only the last one up to `time`, at a, and the first one after it, at b, matter: windows that start
+    up to a or from b - window on have the publisher. So this costs as many steps as there are publishers, not stories.
+
+        window starts   t - window |=====a......b - window=====| t
+    """
+    if len(counted.stories) <= rule.threshold or len(counted.publishers) < rule.min_publishers:
+        return False
+    if rule.min_publishers == 1:
+        return True
+    everywhere, changes = 0, list[tuple[int, int]]()
+    for times in counted.publishers.values():
+        after = bisect_right(times, time)
+        a = times[after - 1] if after else time - rule.window - 1
+        b = times[after] - rule.window if after < len(times) else time + 1
+        if a >= b - 1 or a >= time:
+            everywhere += 1
+            continue
+        if a >= time - rule.window:
+            everywhere += 1
+            changes.append((a + 1, -1))
+        if b <= time:
+            changes.append((b, 1))
+    most = here = everywhere
+    for _, change in sorted(changes):
+        here += change
+        most = max(most, here)
+    return most >= rule.min_publishers
 
 
 def breaking_window(times: list[int], publishers: list[str], new: int, rule: DetectRule) -> tuple[int, int] | None:
@@ -188,9 +240,12 @@ def count(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted,
             continue
         edition.lifetimes.merge(absorbed_id, counted.id)
         counted.absorbed += [*absorbed.absorbed, absorbed_id]
-        counted.stories = sorted(counted.stories + absorbed.stories)
+        if len(counted.stories) < len(absorbed.stories):  # the few are put among the many
+            counted.stories, absorbed.stories = absorbed.stories, counted.stories
+            counted.publishers, absorbed.publishers = absorbed.publishers, counted.publishers
+        for put in absorbed.stories:
+            _put(counted, put, retracted=False)
         counted.retracted += absorbed.retracted
-        counted.publishers.update(absorbed.publishers)
         gave_way += _join_events(counted, absorbed)
         counted.bursts.clear()
     _put(counted, story, retracted=assignment.story.retracted)
@@ -212,7 +267,10 @@ def revise(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted
     place = bisect_left(counted.stories, (time, story_id), key=TIME_AND_ID)
     if place < len(counted.stories) and counted.stories[place].id == story_id:
         old = before = counted.stories.pop(place)
-        counted.publishers -= Counter([old.family])
+        times = counted.publishers[old.family]
+        del times[bisect_left(times, time)]
+        if not times:
+            del counted.publishers[old.family]
     else:
         (old,) = (story for story in counted.retracted if story.id == story_id)
         counted.retracted.remove(old)
@@ -231,7 +289,7 @@ def _put(counted: Counted, story: Kept, *, retracted: bool) -> None:
         counted.retracted.append(story)
         return
     insort(counted.stories, story)
-    counted.publishers[story.family] += 1
+    insort(counted.publishers.setdefault(story.family, []), story.time)
 
 
 def _join_events(counted: Counted, absorbed: Counted) -> list[EventMark]:

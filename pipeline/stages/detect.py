@@ -7,19 +7,31 @@ The rule is looked up for the new story only, among the windows that hold it (`p
 - ends when stream time has left its last story a window behind;
 - gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
 - goes on as one when two clusters with events merge: the older event survives, the other ends and names it;
-- is updated when one of its stories is retracted, and ends when none is left.
+- is updated when one of its stories is retracted, and ends when none is left. Of many retractions the 1st, 2nd, 4th, 8th ...
+  are told of at once, the others with the next update.
+
+Stories come out of order, and archives are read in beside live news. What is over stays over:
+
+    the story's time          may                                        may not
+    within the window         all                                        -
+    within the look-back      join, count, update, start an event        reopen one
+    before that: it is late   join, count, update an active event        start or reopen one
+
+An event that starts when stream time has left it behind ends at once: an alert that comes late is better than none.
 """
 
 from bisect import bisect_left, bisect_right
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
-from pipeline.records import Assignment, Detection, EventMark, EventUpdate
-from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window, revise
-from pipeline.stages.evidence import describe
+from pipeline.records import Assignment, Detection, EventMark, EventUpdate, InvalidRecord, StreamTime
+from pipeline.stages.cluster import check_times
+from pipeline.stages.counting import Counted, Edition, advance, breaking_window, count, last_window, may_break, revise
+from pipeline.stages.evidence import Cause, describe
 from pipeline.stages.kept import TIME, Kept
-from pipeline.stages.lifetimes import Dropped
+from pipeline.stages.lifetimes import Dropped, come_again
 from pipeline.stages.renewal import burst, renew_features, renew_score
 from pipeline.stages.weights import log_odds
 from pipeline.times import to_micros
@@ -29,6 +41,8 @@ Window = list[Kept]
 
 COMPARED_AT = frozenset(2**step for step in range(30))
 """By how much a window must exceed the threshold to be compared with the active event: a look now and then is enough."""
+TOLD_AT = frozenset(2**step for step in range(30))
+"""Which retractions of an event are told of at once."""
 
 FEWEST = 2
 """Stories that have a mean similarity."""
@@ -42,43 +56,108 @@ class Outcome(NamedTuple):
     dropped: Dropped
 
 
+class Passed(NamedTuple):
+    """What it brought that stream time passed."""
+
+    updates: list[EventUpdate]
+    dropped: Dropped
+
+
+LARGEST_WEIGHT = 2**32 - 1
+
+
+def check(assignment: Assignment, end: int, at: datetime) -> None:
+    """Raises InvalidRecord for what the cluster stage never writes.
+
+    `end` is where the log ends that positions count in, `at` when the broker took the record in.
+    """
+    story = assignment.story
+    _check_position("Assignment", assignment.position, end)
+    check_times(
+        "Assignment", at, crawled_at=story.crawled_at, received_at=story.received_at, stream_time=assignment.stream_time
+    )
+    if not all(0 <= weight <= LARGEST_WEIGHT for weight in assignment.weights.values()):
+        raise InvalidRecord("Wrong Assignment: weights: they should lie between 0 and 2**32 - 1.")
+    if assignment.cluster_id in assignment.merged:
+        raise InvalidRecord("Wrong Assignment: merged: a cluster is not merged into itself.")
+
+
+def check_time(passed: StreamTime, end: int, at: datetime) -> None:
+    """The same of what a tick brought."""
+    _check_position("StreamTime", passed.position, end)
+    check_times("StreamTime", at, stream_time=passed.stream_time, received_at=passed.received_at)
+
+
+def _check_position(record: str, position: int, end: int) -> None:
+    if not 0 <= position < end:
+        raise InvalidRecord(f"Wrong {record}: position: {position} is not on the log, which ends at {end}.")
+
+
+def tick(edition: Edition, passed: StreamTime) -> Passed | None:
+    """Let stream time pass: events end. None where nothing is counted any more, or it came before."""
+    if passed.position <= edition.position or not edition.counted:
+        return None
+    come_again(edition.lifetimes, passed)
+    edition.position = passed.position
+    updates = _end_events(edition, Cause(passed.edition, passed.position, None, passed.received_at))
+    return Passed(updates, advance(edition))
+
+
 def detect(edition: Edition, assignment: Assignment) -> Outcome | None:
-    """Count a story in its cluster. An assignment that was counted before changes nothing: None."""
+    """Count a story in its cluster. An assignment that was counted before changes nothing: None.
+
+    Raises InvalidRecord for a revision of what was never counted.
+    """
     story = assignment.story
     if assignment.position <= edition.position:
         return None
     time = to_micros(story.crawled_at)
     if assignment.revision:
         return _revision(edition, assignment, time)
-    dropped = advance(edition, time)
-    updates = _end_events(edition, assignment)
+    come_again(edition.lifetimes, assignment)
+    updates = _end_events(edition, _cause(assignment))  # before what is dropped: no event dies untold
+    dropped = advance(edition)
     counted, new, gave_ways = count(edition, assignment, time)
     for gave_way in gave_ways:
         window = last_window(edition, counted, gave_way)
-        updates.append(describe(edition, counted, "ended", window, assignment, gave_way))
+        updates.append(describe(edition, counted, "ended", window, _cause(assignment), gave_way))
     brought = [] if story.retracted else _updates(edition, counted, assignment, new)
     updates += brought
-    if brought:  # a late story can start or reopen what stream time has left behind
-        updates += _end_events(edition, assignment)
+    if brought:  # a story can start what stream time has left behind
+        updates += _end_events(edition, _cause(assignment))
     return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, dropped)
 
 
+def _cause(assignment: Assignment) -> Cause:
+    story = assignment.story
+    return Cause(story.edition, assignment.position, story.id, story.received_at, story.title)
+
+
 def _revision(edition: Edition, assignment: Assignment, time: int) -> Outcome:
-    """The same of a story that was counted before: a retraction is told of at once, a correction with the next update."""
+    """The same of a story that was counted before.
+
+    A correction is told of with the next update, unless it brings what the rule asks for: the publisher that was missing.
+    """
+    if not edition.knows(assignment.cluster_id, time, assignment.story.id):
+        raise InvalidRecord(
+            f"Wrong Assignment: a revision of story {assignment.story.id!r}, which was never counted in cluster "
+            f"{assignment.cluster_id!r}."
+        )
     counted, story, before = revise(edition, assignment, time)
     updates: list[EventUpdate] = []
     event = counted.event
-    if not assignment.story.retracted and before is None:
+    if not assignment.story.retracted and (before is None or before.family != story.family):
         updates = _updates(edition, counted, assignment, story)
     elif assignment.story.retracted and before is not None and event is not None and event.active:
         window = last_window(edition, counted)
-        if window:
-            updates = [_told(edition, counted, window, assignment)]
-        else:
+        if not window:
             counted.move(active=False)
-            updates = [describe(edition, counted, "ended", window, assignment)]
-    if updates:
-        updates += _end_events(edition, assignment)
+            updates = [describe(edition, counted, "ended", window, _cause(assignment))]
+        else:
+            edition.expect_end(counted)  # its last story may be an earlier one now
+            if counted.retract() in TOLD_AT:
+                updates = [_told(edition, counted, window, assignment)]
+    updates += _end_events(edition, _cause(assignment))
     return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, Dropped([], [], []))
 
 
@@ -86,7 +165,9 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment, new: Kept) -
     """The start or the next update of the cluster's event, if the new story brings one."""
     event = counted.event
     if event is None or not event.active:
-        window = _breaking(edition, counted, new)
+        late = new.time < edition.lifetimes.horizon
+        over = event is not None and counted.last + edition.rule.window < edition.lifetimes.stream_time
+        window = None if late or over else _breaking(edition, counted, new)
         if window is None:
             return []
         if event is not None and not _is_another(edition, counted, window):
@@ -95,7 +176,7 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment, new: Kept) -
     fresh = _fresh_burst(edition, counted, event, new)
     if fresh is not None and _is_another(edition, counted, fresh):
         counted.move(active=False)
-        ended = describe(edition, counted, "ended", last_window(edition, counted), cause)
+        ended = describe(edition, counted, "ended", last_window(edition, counted), _cause(cause))
         return [ended, _start(edition, counted, fresh, cause)]
     if 2 * counted.count_of(event) >= 3 * event.reported:
         return [_told(edition, counted, last_window(edition, counted), cause)]
@@ -105,7 +186,7 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment, new: Kept) -
 def _breaking(edition: Edition, counted: Counted, new: Kept) -> Window | None:
     """The fullest window that holds the new story and breaks."""
     rule = edition.rule
-    if len(counted.stories) <= rule.threshold or len(counted.publishers) < rule.min_publishers:
+    if not may_break(counted, new.time, rule):
         return None
     low = bisect_left(counted.stories, new.time - rule.window, key=TIME)
     high = bisect_right(counted.stories, new.time + rule.window, key=TIME)
@@ -171,17 +252,17 @@ def _start(edition: Edition, counted: Counted, window: Window, cause: Assignment
     )
     counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
     edition.expect_end(counted)
-    return describe(edition, counted, "started", window, cause)
+    return describe(edition, counted, "started", window, _cause(cause))
 
 
 def _told(edition: Edition, counted: Counted, window: Window, cause: Assignment) -> EventUpdate:
     """The next update of the current event."""
     counted.move(active=True, reported=counted.count_of(counted.event))
     edition.expect_end(counted)
-    return describe(edition, counted, "updated", window, cause)
+    return describe(edition, counted, "updated", window, _cause(cause))
 
 
-def _end_events(edition: Edition, cause: Assignment) -> list[EventUpdate]:
+def _end_events(edition: Edition, cause: Cause) -> list[EventUpdate]:
     """End each event whose window stream time has emptied."""
     updates: list[EventUpdate] = []
     for counted in edition.ended():

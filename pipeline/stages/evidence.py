@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections import Counter
+from datetime import datetime
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pipeline.records import Assignment, EventMark, EventStory, EventUpdate, Rule
+from pipeline.records import EventMark, EventStory, EventUpdate, Rule
 from pipeline.stages.counting import Counted, Edition
 from pipeline.stages.kept import TIME, Kept
 from pipeline.stages.volume import burst_score
@@ -15,17 +16,27 @@ EVIDENCE = 50
 """The most stories that an update carries."""
 
 
+class Cause(NamedTuple):
+    """What caused an update: a story, or time alone."""
+
+    edition: str
+    position: int
+    story_id: str | None
+    received_at: datetime
+    title: str | None = None
+
+
 def describe(
     edition: Edition,
     counted: Counted,
     state: Literal["started", "updated", "ended"],
     window: list[Kept],
-    cause: Assignment,
+    cause: Cause,
     gave_way: EventMark | None = None,
 ) -> EventUpdate:
     """The update of a cluster's current event, or of one that gave way to it, with the stories of `window` as evidence.
 
-    `window` is by time, and empty if all stories were retracted; `cause` is the story that brought the update.
+    `window` is by time, and empty if all stories were retracted; `cause` is what brought the update.
     """
     rule, current = edition.rule, counted.events[-1]
     mark = gave_way or current
@@ -37,11 +48,11 @@ def describe(
         sequence=mark.sequence,
         state=state,
         cluster_id=counted.id,
-        edition=cause.story.edition,
+        edition=cause.edition,
         position=cause.position,
         at=from_micros(edition.lifetimes.stream_time),
         rule=Rule(threshold=rule.threshold, window_seconds=rule.window // SECOND, min_publishers=rule.min_publishers),
-        headline=evidence[0].text.title if evidence else cause.story.title,
+        headline=evidence[0].text.title if evidence else cause.title or "",
         stories_in_window=len(window),
         publishers_in_window=len({story.family for story in window}),
         copies_in_window=sum(story.is_copy for story in window),
@@ -51,8 +62,8 @@ def describe(
         window_end=from_micros(end),
         first_seen=from_micros(stories[0].time if stories else start),
         last_seen=from_micros(counted.last if counted.stories else end),
-        caused_by=cause.story.id,
-        caused_by_received_at=cause.story.received_at,
+        caused_by=cause.story_id,
+        caused_by_received_at=cause.received_at,
         stories=[_told(story) for story in _first_then_central(window, evidence)],
         merged_into=current.event_id if gave_way else None,
     )

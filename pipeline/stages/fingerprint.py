@@ -8,8 +8,6 @@ from pipeline.similarity.bag import bag
 
 SHINGLE = 9
 """Characters a shingle of a body: long enough that texts share few by chance (Leskovec, Rajaraman and Ullman, chapter 3.2)."""
-READ = 20_000
-"""Characters of a body that are looked at."""
 
 
 def fingerprint(story: NormalisedStory) -> Fingerprint:
@@ -20,7 +18,7 @@ def fingerprint(story: NormalisedStory) -> Fingerprint:
     counts = bag(story.tokens)
     body = None
     if story.body is not None:
-        body = minhash.to_bytes(minhash.shingled(story.body[:READ].lower(), SHINGLE))
+        body = minhash.to_bytes(minhash.shingled(story.body.lower(), SHINGLE))
         story = msgspec.structs.replace(story, body=None)
     return Fingerprint(
         story=story,

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from pipeline.records import NormalisedStory
+from pipeline.stages.urls import url_key
 
 
 class Known(NamedTuple):
@@ -21,4 +22,4 @@ def contents(story: NormalisedStory) -> int:
 
     It is good within this process only.
     """
-    return hash((story.title, story.url, story.publisher, story.published_at, story.retracted))
+    return hash((story.title, url_key(story.url), story.publisher, story.published_at, story.retracted))

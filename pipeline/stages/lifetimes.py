@@ -1,4 +1,4 @@
-"""How long clusters live, and what a cluster is called after merges.
+"""How long clusters live, what a cluster is called after merges, and what time it is in an edition.
 
 Stream time is the newest event time seen. A story *comes* at the stream time it brings the edition to. A cluster lives until
 no story has come to it for the look-back; the rows of its stories live exactly as long, so that everything known of a living
@@ -8,13 +8,23 @@ cluster is a function of rows that are still kept.
     cluster A   o--o-----o.............look-back......|........>   alive
     cluster B   o-o..................look-back....|  x             dead: its rows may go
 
-Rows that are kept give the stream time at which each came as all rows did, as far as it still matters: what raised it and is
-gone lay before the horizon.
+A row says at which stream time its story came. While no stories come, ticks move stream time on, by as much as the broker's clock
+has moved since the story that set it. So it follows the clock in a live stream, and a backfill keeps its own time.
+
+A single live story inside a backfill must not make all stories that follow late. Where stream time is more than the look-back
+behind the broker's clock, a story that is not moves it only when it is not alone: when AGREE such stories have come, or when a
+tick finds that no other story has come since.
 """
 
 from collections.abc import Iterator
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
+
+from pipeline.records import Assignment, StreamTime
+from pipeline.times import to_micros
+
+AGREE = 3
+"""Live stories that end a backfill."""
 
 
 class Dropped(NamedTuple):
@@ -31,7 +41,13 @@ class Lifetimes:
     def __init__(self, look_back: int) -> None:
         self.look_back = look_back
         self.stream_time = 0
+        self.received = 0
+        """the broker's time when stream time was set"""
         self.survivor: dict[str, str] = {}
+        self._ahead: list[tuple[int, int]] = []
+        """the live stories inside a backfill: the stream time at which each came, and its own time"""
+        self._newest: int | None = None
+        """the time of the newest of them, as long as no other story has come"""
         self._last: dict[str, int] = {}
         self._looks: list[tuple[int, str]] = []
         """when each was last known to have a story: a heap, with those that were merged or have had stories since"""
@@ -58,9 +74,43 @@ class Lifetimes:
         self.survivor[absorbed] = survivor
         del self._last[absorbed]
 
-    def advance(self, time: int) -> None:
-        """Move stream time on to `time`; it never goes back."""
-        self.stream_time = max(self.stream_time, time)
+    def come(self, time: int, received: int) -> None:
+        """A story of `time` comes, which the broker `received` then. Stream time never goes back."""
+        if not self._is_ahead(time, received):
+            self.set(time, received)
+        elif len(self._waiting()) + 1 >= AGREE:
+            self.set(min(time, *(ahead for _, ahead in self._waiting())), received)
+        self.remember(time)
+
+    def would_die(self, cluster_id: str, time: int, received: int) -> bool:
+        """Whether a cluster is dead once such a story has come, to which it does not come."""
+        return not self._is_ahead(time, received) and self._last[cluster_id] < time - self.look_back
+
+    def _is_ahead(self, time: int, received: int) -> bool:
+        """Whether such a story is a live one inside a backfill."""
+        backfill = self.received - self.stream_time > self.look_back and received - time <= self.look_back
+        return backfill and time > self.stream_time + self.look_back
+
+    def remember(self, time: int) -> None:
+        """A story of `time` has come at this stream time."""
+        self._ahead = self._waiting()
+        self._newest = None
+        if time > self.stream_time + self.look_back:
+            self._newest = time
+            self._ahead.append((self.stream_time, time))
+
+    def set(self, stream_time: int, received: int) -> None:
+        """Stream time is at least this, and was that when the broker's clock showed `received`."""
+        if stream_time > self.stream_time:
+            self.stream_time, self.received = stream_time, received
+
+    def pass_to(self, received: int) -> None:
+        """Let stream time pass as the broker's clock has, up to `received`."""
+        if self._newest is not None:
+            self.set(self._newest, received)
+            self._newest = None
+        if received > self.received:
+            self.set(self.stream_time + received - self.received, received)
 
     def expire(self) -> Iterator[str]:
         """Forget each cluster whose last story came before the horizon, and yield its id."""
@@ -74,3 +124,27 @@ class Lifetimes:
             heappop(looks)
             if self._last.pop(cluster_id, None) is not None:
                 yield cluster_id
+
+    def _waiting(self) -> list[tuple[int, int]]:
+        """Those ahead that still count: their rows are kept, and stream time has not come near."""
+        return [
+            (came, ahead)
+            for came, ahead in self._ahead
+            if came >= self.horizon and ahead > self.stream_time + self.look_back
+        ]
+
+
+def come_again(lifetimes: Lifetimes, row: Assignment | StreamTime) -> None:
+    """Have the stream time that an edition had when this row was written.
+
+    Rows of earlier versions do not say it: then it is the newest event time.
+    """
+    if isinstance(row, StreamTime):
+        lifetimes.set(to_micros(row.stream_time), to_micros(row.received_at))
+        lifetimes.received = to_micros(row.received_at)
+        return
+    story = row.story
+    time = to_micros(story.crawled_at)
+    lifetimes.set(time if row.stream_time is None else to_micros(row.stream_time), to_micros(story.received_at))
+    if not row.revision:
+        lifetimes.remember(time)

@@ -5,28 +5,40 @@ import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+import regex
+
+from pipeline.languages.codes import known_tag
 from pipeline.languages.identify import identify
 from pipeline.languages.publishers import cut_publisher, family
 from pipeline.languages.words import tokenise
-from pipeline.records import MAX_BODY, MAX_TITLE, InvalidRecord, NormalisedStory, Story
+from pipeline.records import MAX_ID, MAX_PUBLISHER, MAX_TITLE, InvalidRecord, NormalisedStory, Story
+from pipeline.stages.urls import canonical_url, url_key
 
 EARLIEST_YEAR = 1990
 """Before the first news on the web: an earlier `crawled_at` is a broken clock (1970) or a wrong field."""
 CLOCK_TOLERANCE = timedelta(days=1)
 """How far ahead of the broker's clock a crawler's may be; up to there its stories are taken at the broker's time."""
+READ = 20_000
+"""Characters of a body that are compared ..."""
+LOOKED_AT = 3 * READ
+"""... and that are cleaned for it: the others may be markup."""
+READ_FOR_LANGUAGE = 1_000
 LEAD = 400
 """Characters at the beginning of a body that say what it is about: news is written that way."""
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_LONG_NUMBER = re.compile(r"&#[0-9]{9,};?")
+"""A character reference to no character, which Python would compute."""
+_MARKS = regex.compile(r"([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+")
+"""More combining marks than any text has: to order them takes time quadratic in their number. UAX #15 cuts at 30, too."""
 _PLAIN = re.compile(r"[ !-%'-;=-~]*")
 """ASCII without markup or control characters."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u061c\U000e0000-\U000e007f]+"
+)
 _QUOTES = str.maketrans("\u2018\u2019\u201a\u201b\u02bc\u201c\u201d\u201e\u201f\u00ab\u00bb", '\'\'\'\'\'""""""')
-_CANONICAL = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/[!\"$-;=@-Z\\^-~]*")
-"""Most URLs: a host in small letters and a path, and nothing that would have to go."""
-_TRACKING = re.compile(r"utm_.*|fbclid|gclid|dclid|msclkid|yclid|mc_[ce]id|igshid|ocid|cmpid|ns_.*", re.IGNORECASE)
 
 
 def normalise(
@@ -34,31 +46,32 @@ def normalise(
 ) -> NormalisedStory:
     """The story in comparable form; `received_at` is when the broker (or the reader of a file) took it in.
 
-    A story without a language is in that of its text, or in `default_language` where that cannot be told. Without `stems`
-    the tokens are the words themselves.
-    Raises InvalidRecord for a URL that is not of the web, a date that cannot be, and a title without text.
+    A story without a language that is known is in that of its text, or in `default_language` where that cannot be told. Without
+    `stems` the tokens are the words themselves.
+    Raises InvalidRecord for a URL that is not of the web, a date that cannot be, an id with characters that cannot be seen, and a
+    title without text.
     """
-    title = clean_text(story.title)[:MAX_TITLE]  # NFKC can make one sign eighteen
+    title = clean_text(story.title)[:MAX_TITLE].rstrip()  # NFKC can make one sign eighteen
     if not title:
-        raise InvalidRecord(f"Wrong Story: title: {story.title[:200]!r} holds no text.")
+        raise InvalidRecord(f"`title` holds no text: {story.title[:200]!r}.")
     url = canonical_url(story.url)
-    publisher = clean_text(story.publisher) or urlsplit(url).netloc
-    body = clean_text(story.body or "")[:MAX_BODY]
-    language = (story.language or identify(f"{title} {body}") or default_language).lower().replace("_", "-")
+    publisher = clean_text(story.publisher)[:MAX_PUBLISHER].rstrip() or urlsplit(url).netloc
+    body = clean_text((story.body or "")[:LOOKED_AT], longest=READ)[:READ]
+    language = known_tag(story.language or "") or identify(f"{title} {body[:READ_FOR_LANGUAGE]}") or default_language
     edition = language.partition("-")[0]
     headline = cut_publisher(title, publisher)
     tokens, marked = tokenise(headline, edition, stems=stems)
     return NormalisedStory(
-        id=story.id or story_id(url),
+        id=_checked_id(story.id) if story.id else story_id(url),
         edition=edition,
         url=url,
         title=headline,
         publisher=publisher,
-        family=family(clean_text(story.publisher, unseen="") or publisher),
+        family=family(clean_text(story.publisher, unseen="")[:MAX_PUBLISHER] or publisher),
         language=language,
         crawled_at=event_time(story.crawled_at, received_at),
         received_at=received_at,
-        published_at=story.published_at,
+        published_at=_in_utc(story.published_at),
         tokens=tokens,
         marked=marked,
         lead=tokenise(body[:LEAD], edition, stems=stems)[0] if body else [],
@@ -67,57 +80,57 @@ def normalise(
     )
 
 
+def _checked_id(story_id: str) -> str:
+    if len(story_id.encode()) > MAX_ID:
+        raise InvalidRecord(f"`id` has more than {MAX_ID} bytes of UTF-8.")
+    if not story_id.isprintable():
+        (unseen, *_) = (sign for sign in story_id if not sign.isprintable())
+        raise InvalidRecord(f"`id` holds the character U+{ord(unseen):04X}, which cannot be seen: {story_id[:200]!r}.")
+    return story_id
+
+
+def _in_utc(published_at: datetime | None) -> datetime | None:
+    try:
+        return published_at and published_at.astimezone(UTC)
+    except OverflowError:
+        raise InvalidRecord(f"`published_at` cannot be: {published_at}.") from None
+
+
 def story_id(url: str) -> str:
-    """The id of a story that came without one: 128 bits of the BLAKE2b hash of its canonical URL."""
-    return blake2b(url.encode(), digest_size=16).hexdigest()
+    """The id of a story that came without one: 128 bits of the BLAKE2b hash of what names the page of its canonical URL."""
+    return blake2b(url_key(url).encode(), digest_size=16).hexdigest()
 
 
 def event_time(crawled_at: datetime, received_at: datetime) -> datetime:
     """`crawled_at`, but never after `received_at`. Raises InvalidRecord if it cannot be true."""
     if crawled_at.year < EARLIEST_YEAR:
-        raise InvalidRecord(f"Wrong Story: crawled_at: {crawled_at.isoformat()} is before {EARLIEST_YEAR}.")
+        raise InvalidRecord(f"`crawled_at` is before {EARLIEST_YEAR}: {crawled_at.isoformat()}.")
     if crawled_at > received_at + CLOCK_TOLERANCE:
         raise InvalidRecord(
-            f"Wrong Story: crawled_at: {crawled_at.isoformat()} is more than a day "
-            f"after it was received ({received_at.isoformat(timespec='seconds')})."
+            f"`crawled_at` is more than a day after the story was received ({received_at.isoformat(timespec='seconds')}): "
+            f"{crawled_at.isoformat()}."
         )
     return min(crawled_at, received_at).astimezone(UTC)
 
 
-def clean_text(text: str, unseen: str = " ") -> str:
+def clean_text(text: str, unseen: str = " ", longest: int | None = None) -> str:
     """Text as a reader sees it: entities and tags resolved, NFKC, one quote sign, single spaces.
 
-    Control characters and others that are not seen become `unseen`.
+    Control characters and others that are not seen become `unseen`. Only the first `longest` are kept of what is
+    not markup. Takes time linear in the text, whatever is in it.
     """
     if _PLAIN.fullmatch(text):
         return " ".join(text.split())
-    text = _TAG.sub(" ", html.unescape(text))
+    text = _TAG.sub(" ", _without_comments(html.unescape(_LONG_NUMBER.sub(" ", text))))[:longest]
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
+        text = unicodedata.normalize("NFKC", _MARKS.sub(r"\1", text)).translate(_QUOTES)
     return " ".join(_CONTROL.sub(unseen, text).split())
 
 
-def canonical_url(url: str) -> str:
-    """The URL without what differs between visits: tracking parameters, fragment, default port, case of the host.
-
-    Raises InvalidRecord if it is not an absolute http or https URL.
-    """
-    if _CANONICAL.fullmatch(url):
-        return url
-    try:
-        parts = urlsplit(url.strip())
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if not host or parts.scheme.lower() not in {"http", "https"}:
-        raise InvalidRecord(f"Wrong Story: url: {url[:200]!r} is not an absolute http or https URL.")
-    scheme = parts.scheme.lower()
-    if port is not None and port != {"http": 80, "https": 443}[scheme]:
-        host = f"{host}:{port}"
-    query = parts.query
-    if query:
-        pairs = parse_qsl(query, keep_blank_values=True)
-        kept = [(name, value) for name, value in pairs if not _TRACKING.fullmatch(name)]
-        if len(kept) < len(pairs):
-            query = urlencode(kept)
-    return urlunsplit((scheme, host, parts.path or "/", query, ""))
+def _without_comments(text: str) -> str:
+    """Text without HTML comments; one that does not end is text. A regular expression would look for each end anew."""
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts.append(text[at:start])
+        at = end + 3
+    return " ".join([*parts, text[at:]]) if parts else text

@@ -28,6 +28,7 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
     weights: NDArray[np.int64],
     terms: NDArray[np.float64],
     time: int,
+    look_back: int,
     longest_life: int,
     largest: int,
     decay: int,
@@ -38,8 +39,8 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
 ) -> int:
     """Of some clusters, repeats allowed, the `len(best)` nearest to a story, with their join scores and what these are made of.
 
-    Near is the cosine of the story and the centroid, less for clusters without a recent story; see ClusterRule for what a
-    cluster must be. `ids` and `weights` are the story's vector, the tokens of the headline first; the rows of `terms` are
+    Near is the cosine of the story and the centroid, less for clusters without a story at about its time; see ClusterRule for
+    what a cluster must be. `ids` and `weights` are the story's vector, the tokens of the headline first; the rows of `terms` are
     those tokens' idf, rarity, and whether they are marked. `join` are the weights of the score. A row of `features` is the
     features of one of `best`, then the score: log-odds that the story belongs to the cluster. Returns how many it found.
     """
@@ -53,7 +54,8 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
         if facts[group, SEEN] > 0:
             continue
         facts[group, SEEN] = 1
-        if time - facts[group, FIRST] > longest_life or facts[group, SIZE] >= largest:
+        gap = max(0, time - facts[group, LAST], facts[group, FIRST] - time)
+        if gap > look_back or time - facts[group, FIRST] > longest_life or facts[group, SIZE] >= largest:
             continue
         product = 0
         for token in range(len(ids)):
@@ -61,7 +63,7 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
             if owners[entry] != EMPTY:
                 product += weights[token] * int(entries[entry, SUM])
         cosine = product / (UNIT * math.sqrt(facts[group, SQUARE]))
-        near = cosine * math.exp(-max(0, time - facts[group, LAST]) / decay)
+        near = cosine * math.exp(-gap / decay)
         if near < least_cosine:
             continue
         rank = count
@@ -99,7 +101,7 @@ def consider(  # noqa: PLR0912, PLR0915 - one kernel, so that nothing goes back 
                 common += 1.0
         features[rank, 0] = 1.0
         features[rank, 1] = math.log(cosines[rank] + 0.01)
-        features[rank, 2] = math.log1p(max(0, time - facts[group, LAST]) / HOUR)
+        features[rank, 2] = math.log1p(max(0, time - facts[group, LAST], facts[group, FIRST] - time) / HOUR)
         features[rank, 3] = math.log(size)
         features[rank, 4] = math.log1p(max(0, time - facts[group, FIRST]) / HOUR)
         features[rank, 5] = specificity / words

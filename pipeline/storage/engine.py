@@ -1,11 +1,28 @@
 """Connections to Postgres from the URI people write for `psql`."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import sqlalchemy as sa
 
 CONNECT_SECONDS = 10
+LOST_WITHIN = {
+    "keepalives_idle": 20,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+"""When the network counts as lost, in seconds and milliseconds (https://www.postgresql.org/docs/current/libpq-connect.html)."""
+LIMITS = """
+SET idle_in_transaction_session_timeout = '20s';
+SET tcp_keepalives_idle = 20;
+SET tcp_keepalives_interval = 5;
+SET tcp_keepalives_count = 4;
+SET tcp_user_timeout = 30000
+"""
+"""The same on the server's side; and a transaction in which nothing happens ends: its worker may be frozen."""
 
 
 class DatabaseError(RuntimeError):
@@ -22,12 +39,31 @@ def create_engine(uri: str) -> sa.Engine:
         ) from None
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
-    return sa.create_engine(
+    engine = sa.create_engine(
         url,
         pool_pre_ping=True,
-        connect_args={"connect_timeout": CONNECT_SECONDS},
+        connect_args={
+            "connect_timeout": CONNECT_SECONDS,
+            "fallback_application_name": f"newsburst {os.getpid()}",  # for who looks into pg_stat_activity
+            **LOST_WITHIN,
+        },
         hide_parameters=True,  # what people write to us has no place in logs
     )
+    sa.event.listen(engine, "connect", _limit)
+    return engine
+
+
+def _limit(connection: Any, _: Any) -> None:
+    """Have the server give up a session of ours that does not go on, and its locks with it."""
+    with connection.cursor() as cursor:
+        cursor.execute(LIMITS)
+    connection.commit()
+
+
+def shown(url: sa.URL) -> str:
+    """A URI without its passwords, wherever in it they stand."""
+    query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
+    return url.set(query=query).render_as_string()
 
 
 @contextmanager
@@ -37,11 +73,11 @@ def explained(engine: sa.Engine) -> Iterator[None]:
         yield
     except sa.exc.OperationalError as error:
         raise DatabaseError(
-            f"No Postgres answers at {engine.url.render_as_string()} (NEWSBURST_POSTGRES): {_first_line(error)}"
+            f"No Postgres answers at {shown(engine.url)} (NEWSBURST_POSTGRES): {_first_line(error)}"
         ) from error
     except sa.exc.ProgrammingError as error:
         raise DatabaseError(
-            f"Postgres at {engine.url.render_as_string()}: {_first_line(error)}. Has `newsburst migrate` been run?"
+            f"Postgres at {shown(engine.url)}: {_first_line(error)}. Has `newsburst migrate` been run?"
         ) from error
 
 

@@ -1,5 +1,6 @@
 """What the commands read from Postgres: the reports, and a few counts."""
 
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,6 +44,12 @@ class Reader:
     def version(self) -> str:
         """The version of the server."""
         return str(self._rows("SHOW server_version")[0]["server_version"])
+
+    def clock_ahead(self) -> float:
+        """By how many seconds the server's clock is ahead of ours."""
+        before = time.time()
+        said = float(self._rows("SELECT extract(epoch FROM clock_timestamp()) AS now")[0]["now"])
+        return said - (before + time.time()) / 2
 
     def _rows(self, statement: str, **parameters: Any) -> list[Row]:
         with explained(self.engine), self.engine.connect() as connection:

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from pipeline.storage.engine import create_engine, explained
 
 OLD_STORIES = """
-DELETE FROM news.stories WHERE id IN (
-    SELECT id FROM news.stories WHERE crawled_at < :before ORDER BY crawled_at LIMIT :batch FOR UPDATE SKIP LOCKED
+DELETE FROM news.stories WHERE (edition, id) IN (
+    SELECT edition, id FROM news.stories WHERE crawled_at < :before ORDER BY crawled_at LIMIT :batch
+    FOR UPDATE SKIP LOCKED
 )"""
 OLD_EVENTS = """
 DELETE FROM news.events WHERE id IN (

@@ -7,6 +7,7 @@ from sqlalchemy import (
     DateTime,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     MetaData,
@@ -31,7 +32,12 @@ Time = DateTime(timezone=True)
 clusters = Table(
     "clusters",
     metadata,
-    Column("id", Text, primary_key=True, comment="Stable id; derived from the story that opened the cluster."),
+    Column(
+        "id",
+        Text,
+        primary_key=True,
+        comment="Stable id; derived from the story that opened the cluster, its edition and when it came.",
+    ),
     Column("edition", Text, nullable=False, comment="The stream it belongs to: a language."),
     Column("position", BigInteger, nullable=False, comment="Log position of this state; -1 before any has come."),
     Column("stories", Integer, nullable=False, comment="How many stories it has; 0 once merged into another."),
@@ -47,8 +53,13 @@ clusters = Table(
 stories = Table(
     "stories",
     metadata,
-    Column("id", Text, primary_key=True, comment="The producer's id, or the hash of the canonical URL."),
-    Column("edition", Text, nullable=False, comment="The stream it was clustered in: its language."),
+    Column(
+        "id",
+        Text,
+        primary_key=True,
+        comment="The producer's id, or the hash of the canonical URL; unique within the edition.",
+    ),
+    Column("edition", Text, primary_key=True, comment="The stream it was clustered in: its language."),
     Column("url", Text, nullable=False, comment="Canonical URL."),
     Column("title", Text, nullable=False, comment="Clean headline."),
     Column("publisher", Text, nullable=False),
@@ -58,34 +69,47 @@ stories = Table(
     Column("received_at", Time, nullable=False, comment="When the broker took it in."),
     Column("published_at", Time, comment="When it says it was published."),
     Column("simhash", BigInteger, nullable=False, comment="64-bit SimHash, as a signed integer."),
-    Column("late", Boolean, nullable=False, comment="It came later than the look-back allows to match it."),
+    Column(
+        "late",
+        Boolean,
+        nullable=False,
+        comment="It was crawled longer before stream time than the look-back: it joined and counted, but started no event.",
+    ),
     Column("position", BigInteger, nullable=False, comment="Log position of its assignment, or of its last revision."),
     Column("retracted", Boolean, nullable=False, comment="Its publisher took it back: reports leave it out."),
     Index(None, "crawled_at"),
-    comment="Every story, once.",
+    comment="Every story, once an edition.",
 )
 
 cluster_stories = Table(
     "cluster_stories",
     metadata,
-    Column("story_id", Text, ForeignKey(stories.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("story_id", Text, primary_key=True),
+    Column("edition", Text, primary_key=True, comment="Edition of the story."),
     Column(
-        "cluster_id", Text, ForeignKey(clusters.c.id), nullable=False, comment="The cluster it joined; see merged_into."
+        "cluster_id",
+        Text,
+        ForeignKey(clusters.c.id),
+        primary_key=True,
+        comment="The cluster it joined; see merged_into.",
     ),
     Column("position", BigInteger, nullable=False, comment="Log position of its assignment."),
+    ForeignKeyConstraint(["edition", "story_id"], [stories.c.edition, stories.c.id], ondelete="CASCADE"),
     Index(None, "cluster_id"),
-    comment="Which cluster each story was put in when it came.",
+    comment="Which cluster each story was put in when it came; more than one where it came again after a cluster had died.",
 )
 
 story_links = Table(
     "story_links",
     metadata,
-    Column("story_id", Text, ForeignKey(stories.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("story_id", Text, primary_key=True),
+    Column("edition", Text, primary_key=True, comment="Edition of both stories."),
     Column("other_id", Text, primary_key=True, comment="The earlier story."),
     Column("kind", Text, primary_key=True, comment="duplicate (near-copy of the first such story) or similar."),
     Column(
         "score", Double, comment="Jaccard similarity of the two token sets; none for duplicates of an unlisted story."
     ),
+    ForeignKeyConstraint(["edition", "story_id"], [stories.c.edition, stories.c.id], ondelete="CASCADE"),
     Index(None, "other_id"),
     comment="Stories found similar, and near-duplicates.",
 )

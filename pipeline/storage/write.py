@@ -4,7 +4,9 @@ Every upsert is guarded: a cluster by its position, an event by its sequence. So
 of records written, whatever their order and however often each came.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -13,7 +15,6 @@ import msgspec
 import sqlalchemy as sa
 import stamina
 import structlog
-from psycopg.errors import ReadOnlySqlTransaction
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from pipeline.records import Assignment, Cluster, EventUpdate, Record
@@ -25,8 +26,13 @@ log = structlog.get_logger()
 
 Row = dict[str, Any]
 
-REFUSALS = (sa.exc.DataError, sa.exc.IntegrityError)
-"""What Postgres raises because of the data in a statement."""
+REFUSALS = frozenset(["21", "22", "23", "54"])
+"""Classes of SQLSTATE that are about the data: what it is, what it refers to, and how large it is.
+https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+OUTAGES = frozenset(["08", "25", "40", "53", "55", "57", "58", "F0", "XX"])
+"""Those that are about the server and what it is at: the data may be taken later."""
+_NUL = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
+"""In JSON the one character that Postgres cannot hold."""
 
 
 class Writer:
@@ -38,15 +44,15 @@ class Writer:
     def write(self, records: Sequence[Record]) -> None:
         """Write assignments, clusters and event updates in one transaction.
 
-        Waits and tries again while the database is away or another writer is in the way. Raises one of REFUSALS for data that
-        Postgres does not take, and DatabaseError for what else trying again cannot mend.
+        Waits and tries again while the database is away or another writer is in the way. Raises Refused for data that Postgres
+        does not take, and DatabaseError for what else trying again cannot mend.
         """
         if not records:
             return
         statements = list(_statements(records))
         with explained(self.engine):
             for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
-                with attempt, self.engine.begin() as connection:
+                with attempt, _refusals(), self.engine.begin() as connection:
                     for statement, parameters in statements:
                         connection.execute(statement, parameters)
 
@@ -54,9 +60,9 @@ class Writer:
         """Write those that Postgres accepts, as `write` does; returns index and reason of each that it refuses for its data."""
         try:
             self.write(records)
-        except REFUSALS as error:
+        except Refused as error:
             if len(records) == 1:
-                return [(0, f"Postgres refuses it: {str(error.orig).splitlines()[0]}")]
+                return [(0, f"Postgres refuses it: {error}")]
             half = len(records) // 2
             later = self.write_acceptable(records[half:])
             return [*self.write_acceptable(records[:half]), *((half + index, reason) for index, reason in later)]
@@ -67,10 +73,29 @@ class Writer:
         self.engine.dispose()
 
 
+class Refused(ValueError):
+    """Data that Postgres does not take; the message is Postgres' own."""
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        if _class(error) in REFUSALS:
+            raise Refused(str(error.orig).splitlines()[0]) from None
+        raise
+
+
+def _class(error: sa.exc.DBAPIError) -> str:
+    """The class of SQLSTATE; empty where the connection was lost before the server could say."""
+    return (getattr(error.orig, "sqlstate", None) or "")[:2]
+
+
 def _may_pass(error: Exception) -> bool:
     """Whether it may work later: the connection failed, a deadlock chose us, or the server stands by for another."""
     passing = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError) or (
-        isinstance(error, sa.exc.DBAPIError) and isinstance(error.orig, ReadOnlySqlTransaction)
+        isinstance(error, sa.exc.DBAPIError) and _class(error) in OUTAGES
     )
     if passing:
         log.warning("Postgres did not take a batch; trying again", error=str(error).splitlines()[0])
@@ -91,7 +116,7 @@ def _statements(records: Sequence[Record]) -> Iterable[tuple[Insert, dict[str, s
     batches: list[tuple[sa.Table, str | None, list[Row]]] = [
         (schema.clusters, "position", [*stubs, *map(_cluster, clusters)]),
         (schema.stories, "position", [_story(row) for row in assignments]),
-        (schema.cluster_stories, "position", [_membership(row) for row in assignments]),
+        (schema.cluster_stories, "position", [_membership(row) for row in assignments if not row.revision]),
         (schema.story_links, None, [link for row in assignments for link in _links(row)]),
         (schema.events, "sequence", [_event(update) for update in updates]),
         (schema.event_updates, None, [_update(update) for update in updates]),
@@ -127,7 +152,8 @@ def _as_json(table: sa.Table, guard: str | None, rows: list[Row]) -> str:
     newest: dict[tuple[Any, ...], Row] = {}
     for row in rows if guard is None else sorted(rows, key=itemgetter(guard)):
         newest[tuple([row[key] for key in keys])] = row
-    return msgspec.json.encode([newest[key] for key in sorted(newest)]).decode()
+    text = msgspec.json.encode([newest[key] for key in sorted(newest)]).decode()
+    return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
 def _cluster(record: Cluster) -> Row:
@@ -166,16 +192,22 @@ def _story(record: Assignment) -> Row:
 
 
 def _membership(record: Assignment) -> Row:
-    return {"story_id": record.story.id, "cluster_id": record.cluster_id, "position": record.position}
+    return {
+        "edition": record.story.edition,
+        "story_id": record.story.id,
+        "cluster_id": record.cluster_id,
+        "position": record.position,
+    }
 
 
 def _links(record: Assignment) -> Iterable[Row]:
+    link = {"edition": record.story.edition, "story_id": record.story.id}
     scores = {similar.story_id: similar.score for similar in record.similar}
     for other_id, score in scores.items():
-        yield {"story_id": record.story.id, "other_id": other_id, "kind": "similar", "score": score}
+        yield {**link, "other_id": other_id, "kind": "similar", "score": score}
     if record.duplicate_of is not None:
         yield {
-            "story_id": record.story.id,
+            **link,
             "other_id": record.duplicate_of,
             "kind": "duplicate",
             "score": scores.get(record.duplicate_of),

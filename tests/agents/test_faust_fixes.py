@@ -13,8 +13,11 @@ from types import SimpleNamespace
 
 import faust
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import CommitFailedError, KafkaConnectionError
+from aiokafka.structs import OffsetAndMetadata
 from faust.transport.consumer import Consumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
@@ -191,3 +194,84 @@ def test_restarts_of_stock_faust_neither_lose_nor_repeat_records(kafka, tmp_path
     counts, sent = deliveries(kafka, tmp_path, "stock", 3 * RESTARTS)  # a busy machine may hide the fault for a while
     assert len(counts) == sent
     assert set(counts.values()) == {1}
+
+
+def assigned(*, active=True):
+    return SimpleNamespace(active=active)
+
+
+def test_a_commit_of_an_assignment_that_is_over_is_not_sent_again():
+    """As after a freeze: the broker is away at first, and the group has gone on when it is back."""
+    sent, assignment = [], assigned()
+
+    class Coordinator:
+        group_id, generation, member_id = "g", 1, "m"
+        coordinator_id, _commit_lock, _retry_backoff_ms = 0, asyncio.Lock(), 1
+        _do_commit_offsets = faust_fixes._do_commit_offsets
+
+        async def ensure_coordinator_known(self):
+            pass
+
+        async def _send_req(self, request):
+            sent.append(request)
+            assignment.active = False  # another generation begins while the broker does not answer
+            raise KafkaConnectionError
+
+    with pytest.raises(CommitFailedError, match="already"):
+        asyncio.run(
+            GroupCoordinator.commit_offsets(
+                Coordinator(), assignment, {TopicPartition("t", 0): OffsetAndMetadata(5, "")}
+            )
+        )
+    assert len(sent) == 1
+
+
+class Committing:
+    """A consumer of Faust's, as far as commits are concerned."""
+
+    def __init__(self, *answers):
+        self.app = SimpleNamespace(consumer_generation_id=1, monitor=SimpleNamespace(on_tp_commit=lambda _: None))
+        self._acked, self._acked_index = {"p": [1, 2]}, {"p": {1, 2}}
+        self._committed_offset, self._read_offset = {"p": 900}, {}
+        self.answers = list(answers)
+
+    def assignment(self):
+        return {"p"}
+
+    async def _commit(self, _):
+        return self.answers.pop(0)(self)
+
+    async def seek_to_committed(self):
+        return {"p": 900}
+
+
+def commit(consumer, offset):
+    return asyncio.run(faust_fixes._commit_offsets(consumer, {"p": offset}))
+
+
+def test_a_commit_that_failed_does_not_count_as_committed():
+    consumer = Committing(lambda _: False, lambda _: True)
+    assert not commit(consumer, 501)
+    assert consumer._committed_offset == {"p": 900}
+    assert commit(consumer, 950)
+    assert consumer._committed_offset == {"p": 950}
+
+
+def test_a_commit_of_an_earlier_generation_does_not_count_either():
+    def rebalance(consumer):
+        consumer.app.consumer_generation_id = 2
+        return True
+
+    consumer = Committing(rebalance)
+    commit(consumer, 501)
+    assert consumer._committed_offset == {"p": 900}
+
+
+def test_a_generation_begins_with_nothing_acknowledged(monkeypatch):
+    async def stock(consumer):
+        consumer._read_offset.update(await consumer.seek_to_committed())
+
+    monkeypatch.setattr(faust_fixes, "_stock_perform_seek", stock)
+    consumer = Committing()
+    asyncio.run(faust_fixes._perform_seek(consumer))
+    assert (consumer._acked, consumer._acked_index, consumer._read_offset) == ({}, {}, {"p": 900})

@@ -3,9 +3,18 @@
 import asyncio
 
 import pytest
-from aiokafka.errors import InvalidProducerEpoch, MessageSizeTooLargeError, ProducerClosed, ProducerFenced
+from aiokafka.errors import (
+    InvalidProducerEpoch,
+    KafkaConnectionError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    NotLeaderForPartitionError,
+    ProducerClosed,
+    ProducerFenced,
+    TopicAuthorizationFailedError,
+)
 
-from agents.outbox import BATCH, Message, Sender
+from agents.outbox import BATCH, Message, Sender, may_pass
 from tests.integration.helpers import prepare, read
 
 
@@ -128,3 +137,30 @@ def test_one_who_is_stopped_while_it_sends_stops(settings):
         await sender.close()
 
     asyncio.run(run())
+
+
+def wrapped(outer, inner):
+    """An error that was raised from another."""
+    try:
+        try:
+            raise inner
+        except KafkaError as error:
+            raise outer from error
+    except KafkaError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "passing"),
+    [
+        (KafkaConnectionError("gone"), True),
+        (wrapped(KafkaError("Unexpected error during batch delivery"), KafkaConnectionError("gone")), True),
+        (wrapped(KafkaError("outer"), wrapped(KafkaError("inner"), NotLeaderForPartitionError())), True),
+        (KafkaError("Unexpected error during coordination KafkaConnectionError('Connection at 127.0.0.1:1 closed')"), True),
+        (KafkaError("something else"), False),
+        (wrapped(KafkaError("outer"), TopicAuthorizationFailedError("t")), False),
+        (MessageSizeTooLargeError(), False),
+    ],
+)  # fmt: skip
+def test_an_error_that_passes_passes_however_it_is_wrapped(error, passing):
+    assert may_pass(error) is passing

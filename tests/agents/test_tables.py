@@ -11,11 +11,12 @@ from agents import tables
 from agents.outbox import Message, Sender
 from agents.tables import StageTable
 from pipeline import upgrade
-from pipeline.records import Assignment, Place, decode, encode
+from pipeline.changelogs import AheadOfLog, OtherRule, adopt, forget, read_rows, wrong_state
+from pipeline.records import Assignment, Place, StreamTime, decode, encode
 from pipeline.stages.lifetimes import Dropped
 from pipeline.topics import changelog
 from tests.integration.helpers import _read, prepare, read
-from tests.make import assignment
+from tests.make import NOON, assignment
 
 
 class Signal:
@@ -37,9 +38,15 @@ class Worker:
             self.restore,
         )  # fmt: skip
         self.restored = []
+        self.log_ends_at = 1_000
+
+        async def end_of_log(_):
+            return self.log_ends_at
+
+        self.table.end_of_log = end_of_log
 
     def restore(self, edition, rows):
-        self.restored = [row.story.id for row in rows]
+        self.restored = [row.story.id for row in rows if isinstance(row, Assignment)]
         edition.update(self.restored)
 
     async def __aenter__(self):
@@ -266,7 +273,7 @@ def test_a_worker_does_not_touch_the_rows_of_a_newer_one(settings):
     async def run():
         await put_row_of(settings, upgrade.VERSION + 1, b"{}")
         async with Worker(settings) as worker:
-            with pytest.raises(upgrade.NewerRow, match="version 3; this worker knows versions up to 2"):
+            with pytest.raises(upgrade.NewerRow, match="version 4; this worker knows versions up to 3"):
                 await worker.held(0)
 
     asyncio.run(run())
@@ -325,8 +332,8 @@ def test_rows_say_by_which_version_they_were_written(settings):
             await worker.add(0, "a")
 
     asyncio.run(run())
-    (row,) = [record for record in asyncio.run(_read(settings, changelog(settings, "clustering"))) if record.value]
-    assert row.headers == (("version", str(upgrade.VERSION).encode()),)
+    rule, row = [record for record in asyncio.run(_read(settings, changelog(settings, "clustering"))) if record.value]
+    assert rule.headers == row.headers == (("version", str(upgrade.VERSION).encode()),)
 
 
 def test_a_table_lets_the_one_before_it_load_first(settings, monkeypatch):
@@ -336,9 +343,66 @@ def test_a_table_lets_the_one_before_it_load_first(settings, monkeypatch):
         async with Worker(settings) as first, Worker(settings) as second:
             order = []
             for name, worker in (("first", first), ("second", second)):
-                monkeypatch.setattr(worker.table, "_build", lambda _, name=name: order.append(name) or {})
+                monkeypatch.setattr(worker.table, "_build", lambda _, name=name: order.append(name) or ({}, -1))
             second.table._after = first.table
             await asyncio.gather(second.table._load(0), first.table._load(1))
             assert order == ["first", "second"]
 
     asyncio.run(run())
+
+
+def test_rows_made_by_another_rule_are_refused_until_it_is_adopted(settings):
+    prepare(settings)
+    other = settings.model_copy(update={"look_back_hours": 1.0})
+
+    async def run():
+        async with Worker(settings) as worker:
+            await worker.add(0, "a")
+        async with Worker(other) as worker:
+            with pytest.raises(OtherRule, match=r"NEWSBURST_LOOK_BACK_HOURS=1.0 \(the state has 96.0\).*state adopt"):
+                await worker.held(0)
+        assert not any("rule" in sentence for sentence in await wrong_state(settings) if "reset" not in sentence)
+        assert any("NEWSBURST_LOOK_BACK_HOURS=1.0" in sentence for sentence in await wrong_state(other))
+        await adopt(other)
+        async with Worker(other) as worker:
+            assert await worker.held(0) == {"a"}
+        async with Worker(settings) as worker:
+            with pytest.raises(OtherRule):
+                await worker.held(0)
+
+    asyncio.run(run())
+
+
+def test_a_table_ahead_of_its_log_is_refused_until_it_is_reset(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker:
+            await worker.add(0, "a")
+        assert any("fingerprints" in sentence and "state reset" in sentence for sentence in await wrong_state(settings))
+        async with Worker(settings) as worker:
+            worker.log_ends_at = ord("a")
+            with pytest.raises(AheadOfLog, match=r"offset 97 .* ends at 97.*newsburst state reset"):
+                await worker.held(0)
+        assert await forget(settings) == 1
+        async with Worker(settings) as worker:
+            worker.log_ends_at = 0
+            assert await worker.held(0) == set()
+
+    asyncio.run(run())
+
+
+def test_the_stream_time_of_an_edition_is_a_row_that_each_tick_replaces(settings):
+    prepare(settings)
+
+    async def run():
+        async with Worker(settings) as worker:
+            for position in (5, 9):
+                row = encode(StreamTime(edition="en", position=position, stream_time=NOON, received_at=NOON))
+                await worker.table.transact(
+                    0, [], lambda *parts, row=row: parts[2].append(worker.table.time(0, "en", row))
+                )
+
+    asyncio.run(run())
+    rows = asyncio.run(read_rows(settings, "clustering", 0))
+    assert [decode(row, StreamTime).position for row in rows.times.values()] == [9]

@@ -5,14 +5,16 @@ The log is the topic `fingerprints`; that all stories are on it is part of the p
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import sqlalchemy as sa
 
-from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, decode
-from pipeline.replay import replay
+from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime, decode
+from pipeline.replay import Step, replay_log
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.write import Writer
+from pipeline.unreadable import read_tick
 from tests.integration.helpers import read
 from tests.storage.dump import dump
 
@@ -23,6 +25,7 @@ class Verdict:
 
     stories: int = 0
     revisions: int = 0
+    ticks: int = 0
     events: int = 0
     lost: int = 0
     """sent stories, and records of the replay, that are missing"""
@@ -41,27 +44,34 @@ def replayed(settings):
     """The pure replay of what is on the fingerprints topic, partition by partition, as (partition, step)."""
     by_partition = {}
     for record in read(settings, "fingerprints"):
-        by_partition.setdefault(record.partition, []).append((record.offset, decode(record.value, Fingerprint)))
+        item = read_tick(record) if KIND in record.headers else decode(record.value, Fingerprint)
+        by_partition.setdefault(record.partition, []).append((record.offset, item))
     return [
         (partition, step)
         for partition, log in sorted(by_partition.items())
-        for step in replay(sorted(log, key=lambda item: item[0]), settings.cluster_rule(), settings.detect_rule())
+        for step in replay_log(sorted(log, key=itemgetter(0)), settings.cluster_rule(), settings.detect_rule())
     ]
 
 
 def judge(settings, other_database, sent=()):
     """Compare all that came out with the replay; `sent` are the ids of stories that the broker took in."""
-    by_partition = replayed(settings)
+    all_steps = replayed(settings)
+    by_partition = [(partition, step) for partition, step in all_steps if isinstance(step, Step)]
     steps = [step for _, step in by_partition]
     new = {step.assignment.story.id for step in steps if not step.assignment.revision}
     verdict = Verdict(stories=len(new), revisions=sum(step.assignment.revision for step in steps))
     verdict.lost += len(set(sent) - new)
 
-    assignments = [(record.partition, decode(record.value, Assignment)) for record in read(settings, "assignments")]
+    rows = list(read(settings, "assignments"))
+    times = [(row.partition, decode(row.value, StreamTime)) for row in rows if KIND in row.headers]
+    expected = [(partition, step.passed) for partition, step in all_steps if not isinstance(step, Step)]
+    verdict.ticks = len(expected)
+    _compare(verdict, "assignments: times", times, expected, lambda row: (row.edition, row.position))
+    assignments = [(row.partition, decode(row.value, Assignment)) for row in rows if KIND not in row.headers]
     expected = [(partition, step.assignment) for partition, step in by_partition]
     _compare(verdict, "assignments", assignments, expected, lambda row: (row.story.id, row.position))
     updates = [(record.partition, decode(record.value, EventUpdate)) for record in read(settings, "events")]
-    expected = [(partition, update) for partition, step in by_partition for update in step.updates]
+    expected = [(partition, update) for partition, step in all_steps for update in step.updates]
     _compare(verdict, "events", updates, expected, lambda update: (update.event_id, update.sequence))
     verdict.events = sum(update.sequence == 1 for _, update in updates)
     latest = {(record.partition, record.key.decode()): record.value for record in read(settings, "clusters")}
@@ -72,18 +82,18 @@ def judge(settings, other_database, sent=()):
 
     migrate(other_database)
     writer = Writer(other_database)
+    steps = [step for _, step in all_steps]
     for start in range(0, len(steps), 5_000):
-        writer.write(
-            [
-                record
-                for step in steps[start : start + 5_000]
-                for record in (step.assignment, *step.clusters, *step.updates)
-            ]
-        )
+        writer.write([record for step in steps[start : start + 5_000] for record in _stored(step)])
     writer.close()
     ours, theirs = dump(settings.postgres), dump(other_database)
     verdict.differing += [f"table {name}" for name, rows in theirs.items() if rows != ours[name]]
     return verdict
+
+
+def _stored(step):
+    """What the store writes of a step."""
+    return (step.assignment, *step.clusters, *step.updates) if isinstance(step, Step) else step.updates
 
 
 def _compare(verdict, topic, found, expected, key):

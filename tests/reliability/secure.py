@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "security.md"
 ROOT = "root"
 RESOURCES = {"topic": 2, "group": 3, "cluster": 4, "transactional-id": 5}
 PATTERNS = {"literal": 3, "prefixed": 4}
-OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Alter": 7, "Describe": 8, "DescribeConfigs": 10}
+OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Alter": 7, "Describe": 8, "DescribeConfigs": 10, "AlterConfigs": 11}
 ALLOW = 3
 """As Kafka's protocol numbers them."""
 PROPERTIES = """\

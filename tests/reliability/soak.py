@@ -33,6 +33,8 @@ HARM = {
     "join": 10,
     "leave": 8,
     "freeze": 5,
+    "freeze in a transaction": 3,
+    "disk full": 1,
     "broker outage": 3,
     "database outage": 3,
     "database crash": 2,
@@ -63,6 +65,13 @@ class Harm:
             worker = self.random.choice(awake)
             system.freeze(worker, frozen=True)
             self.thaw[id(worker)] = (time.monotonic() + FROZEN, worker)
+        elif harm == "freeze in a transaction":
+            writing = self._seen_writing()
+            if writing is not None:
+                system.freeze(writing, frozen=True)
+                self.thaw[id(writing)] = (time.monotonic() + 2 * FROZEN, writing)
+            else:
+                self.done[harm] -= 1
         elif harm == "join":
             self.wanted = min(MOST_WORKERS, self.wanted + 1)
         elif harm in {"leave", "end"} and awake:
@@ -74,7 +83,14 @@ class Harm:
             if (begun and code != 0) or seconds > DRAIN:
                 self.slow_ends += 1
                 sys.stderr.write(f"SIGTERM: exit code {code} after {seconds:.1f} s\n")
-        elif harm == "broker outage":
+        else:
+            self._harm_service(harm)
+        self.tend()
+
+    def _harm_service(self, harm):
+        """Harm to the broker or the database."""
+        system = self.system
+        if harm == "broker outage":
             system.kill_broker()
             time.sleep(self.random.uniform(2, 15))
             system.kafka.start()
@@ -87,7 +103,17 @@ class Harm:
             system.postgres.start()
         elif harm == "cut connections":
             system.cut_connections()
-        self.tend()
+        elif harm == "disk full":
+            self.done[harm] -= not system.fill_disk(20)
+
+    def _seen_writing(self):
+        """A worker that is seen with a transaction open, within some seconds."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            for worker in self.system.writing():
+                if worker.running and not worker.frozen:
+                    return worker
+        return None
 
     def tend(self):
         """What a supervisor does: start what is missing; and let the frozen go on when it is time."""
@@ -169,7 +195,7 @@ def main():
     folder = Path(tempfile.mkdtemp(prefix="newsburst-soak-"))
     kept = False
     try:
-        with System(folder) as system:
+        with System(folder, disk="3g") as system:
             if asked.backlog:
                 figures, verdict = soak(system, asked.messages, 0, asked.seed, {})
             else:

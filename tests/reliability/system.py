@@ -53,6 +53,10 @@ class System:
     kafka: object = None
     """what to start in place of one embedded broker"""
     replication: int = 1
+    disk: str = ""
+    """size of the database's disk, such as 2g; without it, that of this machine"""
+    small_disk: bool = False
+    """whether it has one of that size: only root can make one"""
     workers: list[Worker] = field(default_factory=list)
     gave_up: int = 0
     """workers that ended by themselves; a supervisor starts others"""
@@ -60,6 +64,10 @@ class System:
     def __enter__(self):
         self.kafka = self.kafka or EmbeddedKafka(self.folder / "kafka", free_ports(1)[0])
         self.postgres = EmbeddedPostgres(self.folder / "postgres", free_ports(1)[0])
+        if self.disk:
+            (self.folder / "postgres").mkdir()
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={self.disk},mode=755", "tmpfs", str(self.folder / "postgres")]
+            self.small_disk = subprocess.run(mount, check=False, capture_output=True).returncode == 0
         try:
             self.kafka.start()
             self.postgres.start()
@@ -85,6 +93,8 @@ class System:
             worker.process.wait()
         self.kafka.stop()
         self.postgres.stop()
+        if self.small_disk:
+            subprocess.run(["umount", str(self.folder / "postgres")], check=True)
 
     def start_worker(self, *program):
         """Start one more; of another program, if one is given."""
@@ -163,6 +173,33 @@ class System:
                 )
             )
         engine.dispose()
+
+    def writing(self):
+        """The workers that have a transaction open in the database."""
+        engine = create_engine(self.settings.postgres)
+        names = []
+        with contextlib.suppress(sa.exc.DBAPIError), engine.connect() as connection:
+            query = (
+                "SELECT application_name FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()"
+            )
+            names = list(connection.execute(sa.text(query)).scalars())
+        engine.dispose()
+        return [worker for worker in self.workers if f"newsburst {worker.process.pid}" in names]
+
+    def fill_disk(self, seconds):
+        """Leave the database's disk without a free byte for so long; returns False if its disk cannot be filled here."""
+        if not self.small_disk:
+            return False
+        filler = self.folder / "postgres" / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"\0" * 1_000_000)
+        time.sleep(seconds)
+        filler.unlink()
+        if self.postgres._service.has_ended():
+            self.postgres.stop()
+            self.postgres.start()
+        return True
 
     def rebalances(self):
         """How often the group of the workers was made anew: by the generations that they tell of."""

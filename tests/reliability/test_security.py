@@ -45,6 +45,8 @@ def roles(database):
             connection.execute(sa.text(f"DROP ROLE IF EXISTS newsburst_{role}"))
         (script,) = re.findall(r"```sql\n(CREATE ROLE.*?)```", DOCS.read_text(), re.DOTALL)
         connection.execute(sa.text(script))
+        for role in names:  # how they log in is not what is tried here
+            connection.execute(sa.text(f"ALTER ROLE newsburst_{role} PASSWORD '{sa.make_url(database).password}'"))
     yield {
         role: sa.make_url(database).set(username=f"newsburst_{role}").render_as_string(hide_password=False)
         for role in names

@@ -1,10 +1,11 @@
 """Detect: the exact count, the course of an event, and that the state is a function of its rows."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.records import Detection, decode, encode
-from pipeline.stages.counting import Edition, advance, breaking_window, restore
+from pipeline.records import Detection, InvalidRecord, decode, encode
+from pipeline.stages.counting import Counted, Edition, advance, breaking_window, may_break, restore
 from pipeline.stages.detect import detect
 from pipeline.stages.rules import DetectRule
 from pipeline.times import HOUR, SECOND, to_micros
@@ -85,12 +86,12 @@ def revised_and_living(log, revisions):
 
 def keep_row(kept, outcome):
     """Do to the rows, by story and whether they are revisions, what an outcome says."""
-    row = outcome.row.assignment
-    kept[row.story.id, row.revision] = outcome.row
     for story_id in outcome.dropped.rows:
         del kept[story_id, False]
     for story_id in outcome.dropped.revised:
         del kept[story_id, True]
+    row = outcome.row.assignment
+    kept[row.story.id, row.revision] = outcome.row
 
 
 def in_order(kept):
@@ -273,7 +274,6 @@ def test_an_event_ends_with_its_last_story():
     assert [(update.state, update.stories_total) for update in updates] == [
         ("updated", 3),
         ("updated", 2),
-        ("updated", 1),
         ("ended", 0),
     ]
     assert updates[-1].stories == []
@@ -301,9 +301,50 @@ def test_a_story_that_comes_retracted_reopens_no_event():
 def test_a_story_whose_publisher_is_corrected_counts_for_that_one():
     edition = Edition(RULE)
     run(edition, burst(4, publishers="p"))
-    assert run(edition, [revision(4, "ca", "ca0", minutes=0, publisher="q")]) == []
-    (alert,) = run(edition, burst(1, at=5, first=5, publishers="p"))
-    assert alert.publishers_in_window == 2
+    (alert,) = run(edition, [revision(4, "ca", "ca0", minutes=0, publisher="q")])
+    assert (alert.state, alert.caused_by, alert.publishers_in_window) == ("started", "ca0", 2)
+
+
+def test_a_story_that_is_retracted_and_restored_many_times_brings_few_updates():
+    edition = Edition(RULE)
+    run(edition, burst(30))
+    toggles = [revision(100 + n, "ca", "ca7", minutes=7, publisher="s", retracted=n % 2 == 0) for n in range(1_000)]
+    assert len(run(edition, toggles)) == 9, "the 1st, 2nd, 4th ... 256th of 500 retractions"
+
+
+def test_a_revision_of_what_was_never_counted_is_refused_and_changes_nothing():
+    edition = Edition(RULE)
+    run(edition, burst(4))
+    before = picture(edition)
+    for unknown in (
+        revision(9, "cx", "ca0", minutes=0),
+        revision(9, "ca", "x", minutes=0),
+        revision(9, "ca", "ca0", minutes=1),
+    ):
+        with pytest.raises(InvalidRecord, match="never counted"):
+            detect(edition, unknown)
+    assert picture(edition) == before
+
+
+@given(times, st.data())
+def test_what_may_not_break_does_not(times, data):
+    publishers = data.draw(st.lists(st.sampled_from("pqr"), min_size=len(times), max_size=len(times)))
+    new = data.draw(st.integers(0, len(times) - 1))
+    least = data.draw(st.integers(1, 3))
+    rule = DetectRule(threshold=3, window=8, min_publishers=least)
+    counted = Counted("ca", stories=[None] * len(times))
+    for time, publisher in zip(times, publishers, strict=True):
+        counted.publishers.setdefault(publisher, []).append(time)
+    near = [at for at in times if abs(at - times[new]) <= rule.window]
+    held = any(
+        len({publisher for at, publisher in zip(times, publishers, strict=True) if start <= at <= start + rule.window})
+        >= least
+        for start in range(times[new] - rule.window, times[new] + 1)
+    )
+    assert may_break(counted, times[new], rule) == (len(times) > 3 and held)
+    if breaking_window(times, publishers, new, rule):
+        assert near
+        assert may_break(counted, times[new], rule)
 
 
 def test_an_event_whose_last_stories_are_retracted_may_be_over_at_once():
@@ -323,7 +364,7 @@ def test_a_flood_of_one_publisher_under_corrected_names_is_no_event():
 
 def picture(edition):
     counted = {
-        key: (c.stories, sorted(c.retracted), +c.publishers, c.events, sorted(c.absorbed))
+        key: (c.stories, sorted(c.retracted), c.publishers, c.events, sorted(c.absorbed))
         for key, c in edition.counted.items()
     }
     return counted, edition.revised, edition.lifetimes.survivor, edition.lifetimes.stream_time, edition.position
@@ -364,7 +405,7 @@ def test_a_crash_changes_no_update(stream, survived, committed, step, revisions)
         else:
             assert (outcome.row, outcome.updates) == (expected[number].row, expected[number].updates)
     for edition in (calm, crashed):  # what died with the last story goes with the next
-        advance(edition, edition.lifetimes.stream_time)
+        advance(edition)
     assert picture(crashed) == picture(calm)
 
 

@@ -6,32 +6,32 @@ from pipeline.stages.lifetimes import Lifetimes
 def lifetimes_with(**clusters):
     lifetimes = Lifetimes(look_back=10)
     for cluster_id, time in clusters.items():
-        lifetimes.advance(time)
+        lifetimes.come(time, time)
         lifetimes.touch(cluster_id)
     return lifetimes
 
 
 def test_a_cluster_dies_when_its_last_story_came_before_the_horizon():
     lifetimes = lifetimes_with(a=0, b=5)
-    lifetimes.advance(10)
+    lifetimes.set(10, 10)
     assert list(lifetimes.expire()) == []
-    lifetimes.advance(11)
+    lifetimes.set(11, 11)
     assert list(lifetimes.expire()) == ["a"]
     assert list(lifetimes.expire()) == []
 
 
 def test_a_story_out_of_order_comes_at_stream_time():
     lifetimes = lifetimes_with(a=0, b=5)
-    lifetimes.advance(1)
+    lifetimes.set(1, 1)
     lifetimes.touch("a")
-    lifetimes.advance(15)
+    lifetimes.set(15, 15)
     assert list(lifetimes.expire()) == []
 
 
 def test_stream_time_never_goes_back():
     lifetimes = lifetimes_with()
-    lifetimes.advance(9)
-    lifetimes.advance(3)
+    lifetimes.set(9, 9)
+    lifetimes.set(3, 3)
     assert lifetimes.stream_time == 9
 
 
@@ -42,5 +42,5 @@ def test_a_merged_cluster_lives_on_as_its_survivor():
     lifetimes.merge("a", "c")
     lifetimes.touch("c")
     assert {lifetimes.resolve(cluster_id) for cluster_id in "abc"} == {"c"}
-    lifetimes.advance(17)
+    lifetimes.set(17, 17)
     assert list(lifetimes.expire()) == ["c"]

@@ -19,7 +19,7 @@ def test_what_is_known_of_a_story_stays_when_there_are_more_than_there_was_room_
     assert [matchable.original(number) for number in numbers] == [
         f"s{number - 1}" if number % 3 else f"s{number}" for number in numbers
     ]
-    for horizon in (0, 700, SMALLEST + 5, count):
+    for horizon in (0, SMALLEST - 20, SMALLEST + 5, count):
         matchable.forget(horizon)
         assert len(matchable) == count - horizon
 

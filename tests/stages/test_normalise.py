@@ -1,15 +1,21 @@
 """Normalise: tables of cases."""
 
 import re
-from datetime import UTC, datetime, timedelta
+import unicodedata
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import InvalidRecord, Story
-from pipeline.stages import normalise as stage
-from pipeline.stages.normalise import canonical_url, clean_text, event_time, normalise
+from pipeline.languages import publishers, words
+from pipeline.records import MAX_PUBLISHER, MAX_TITLE, InvalidRecord, Story
+from pipeline.stages import normalise as normalise_stage
+from pipeline.stages import urls
+from pipeline.stages.normalise import clean_text, event_time, normalise
+from pipeline.stages.urls import canonical_url, url_key
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -54,7 +60,7 @@ def test_what_is_taken_as_canonical_at_a_glance_is(tail):
     url = f"https://example.com/{tail}"
     with pytest.MonkeyPatch.context() as patch:
         glance = outcome(canonical_url, url)
-        patch.setattr(stage, "_CANONICAL", re.compile("(?!)"))
+        patch.setattr(urls, "_CANONICAL", re.compile("(?!)"))
         assert glance == outcome(canonical_url, url)
 
 
@@ -62,7 +68,7 @@ def test_what_is_taken_as_canonical_at_a_glance_is(tail):
 def test_what_is_taken_as_plain_at_a_glance_is(text):
     with pytest.MonkeyPatch.context() as patch:
         glance = clean_text(text)
-        patch.setattr(stage, "_PLAIN", re.compile("(?!)"))
+        patch.setattr(normalise_stage, "_PLAIN", re.compile("(?!)"))
         assert glance == clean_text(text)
 
 
@@ -77,7 +83,7 @@ def outcome(function, text):
     "url", ["example.com/a", "ftp://example.com/a", "https://", "http://[::1", "javascript:alert(1)", "/a"]
 )
 def test_what_is_no_web_address_is_refused_by_name(url):
-    with pytest.raises(InvalidRecord, match="url: .*not an absolute http or https URL"):
+    with pytest.raises(InvalidRecord, match="`url` is no address of the web"):
         canonical_url(url)
 
 
@@ -104,13 +110,13 @@ def test_a_story_from_the_future_is_taken_at_the_time_it_was_received():
 
 @pytest.mark.parametrize("crawled_at", [datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)])
 def test_an_impossible_date_is_refused_by_name_and_value(crawled_at):
-    with pytest.raises(InvalidRecord, match=f"crawled_at: {crawled_at.year}"):
+    with pytest.raises(InvalidRecord, match=f"`crawled_at` is .*{crawled_at.year}"):
         normalise(story(crawled_at=crawled_at), NOW)
 
 
 @pytest.mark.parametrize("title", [" ", "<br/>", "\u200b", "&nbsp;"])
 def test_a_title_without_text_is_refused(title):
-    with pytest.raises(InvalidRecord, match="title: .* holds no text"):
+    with pytest.raises(InvalidRecord, match="`title` holds no text"):
         normalise(story(title=title), NOW)
 
 
@@ -141,3 +147,127 @@ def test_words_as_they_stand_for_the_profile_that_compares_them():
         "searching",
         "ruins",
     ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://e.com/a", "https://e.com/a/", "https://m.e.com/a", "https://www.e.com/a", "https://amp.e.com/a",
+     "https://e.com/a/amp", "https://e.com/a/amp/", "https://e.com/amp/a", "https://e.com/a.amp", "https://e.com/a?amp=1"],
+)  # fmt: skip
+def test_known_differences_of_one_url_are_one_story(url):
+    assert url_key(canonical_url(url)) == "e.com/a"
+    assert normalise(story(url=url), NOW).id == normalise(story(url="https://e.com/a"), NOW).id
+
+
+@pytest.mark.parametrize(
+    "url", ["https://e.com/b", "https://e.com/a?page=2", "https://m.com/a", "https://e.com/campus"]
+)
+def test_other_urls_are_other_stories(url):
+    assert url_key(canonical_url(url)) not in {"e.com/a", "com/a"}
+
+
+def test_one_page_written_in_letters_and_in_escapes_is_one_story():
+    assert url_key(canonical_url("https://e.com/m\u00fcnchen")) == url_key(canonical_url("https://e.com/m%C3%BCnchen"))
+
+
+def test_what_cannot_be_seen_in_a_url_is_spelled_out():
+    assert canonical_url("https://e.com/\u202egnp.exe\x07a\tb\x00") == "https://e.com/%E2%80%AEgnp.exe%07ab%00"
+    with pytest.raises(InvalidRecord, match="no address of the web"):
+        canonical_url("https://e\u202em.com/")
+
+
+@pytest.mark.parametrize("story_id", ["a\x00b", "a\nb", "a\u202eb", "a\x9fb"])
+def test_an_id_with_what_cannot_be_seen_is_refused(story_id):
+    with pytest.raises(InvalidRecord, match="`id` holds the character U\\+"):
+        normalise(story(id=story_id), NOW)
+
+
+def test_ids_are_bounded_in_bytes():
+    assert normalise(story(id="x" * 512), NOW).id
+    with pytest.raises(InvalidRecord, match="`id` has more than 512 bytes"):
+        normalise(story(id="\u4e2d" * 171), NOW)
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
+def test_no_control_character_passes_any_field(title, publisher, tail):
+    try:
+        made = normalise(story(title=title, publisher=publisher, url=f"https://e.com/{tail}", id=tail or None), NOW)
+    except InvalidRecord:
+        return
+    fields = (made.title, made.publisher, made.url, made.id, made.family, *made.tokens)
+    assert not [sign for field in fields for sign in field if unicodedata.category(sign) == "Cc"]
+
+
+def test_a_time_that_has_no_place_in_utc_is_refused():
+    east = timezone(timedelta(hours=14))
+    with pytest.raises(InvalidRecord, match="`published_at` cannot be"):
+        normalise(story(published_at=datetime(1, 1, 1, tzinfo=east)), NOW)
+
+
+@pytest.mark.parametrize(
+    ("tag", "edition"), [("eng", "en"), ("iw", "he"), ("pt-BR", "pt"), ("deu", "de"), ("EN_us", "en")]
+)
+def test_codes_that_mean_one_language_are_one_edition(tag, edition):
+    assert normalise(story(language=tag), NOW).edition == edition
+
+
+def test_there_are_no_more_editions_than_languages():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    made_up = ["".join(code) for code in product(letters, repeat=3)]
+    editions = {normalise(story(language=code), NOW).edition for code in made_up[::7]}
+    assert len(editions) < 190
+    assert normalise(story(language="xqz"), NOW).edition == "en", "an unknown one counts as not given"
+
+
+PATTERNS = {
+    "comments that do not end": "<!--",
+    "tags that do not end": "<a",
+    "comments": "<!-- -->",
+    "combining marks": "\u0300\u0316",
+    "marks that are no marks": "\uff9e\u0300",
+    "marks with what is left out between": "\u0300" * 29 + "\u0640",
+    "entities": "&amp",
+    "entity beginnings": "&",
+    "character references": "&#1",
+    "what becomes eighteen": "\ufdfa",
+    "separators": " - ",
+    "labels": "News | ",
+    "brackets": "(",
+    "commas": ", edition",
+    "apostrophes": "a'",
+    "joiners": "\u0915\u094d\u200d",
+    "hangul": "\u1100\u1161\u11a8",
+    "hosts": "a.a.",
+    "spaces": " \u3000",
+    "quotes": "\u201c\u2019",
+    "capitals that grow": "\u0130",
+}
+
+
+@pytest.mark.timeout(20)  # what these found took minutes
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_no_text_keeps_a_worker_busy(pattern, monkeypatch):
+    seen = []
+
+    def normalized(form, text):
+        seen.append(text)
+        return unicodedata.normalize(form, text)
+
+    for module in (normalise_stage, publishers, words):
+        monkeypatch.setattr(module, "unicodedata", SimpleNamespace(normalize=normalized))
+    whole = (pattern * (200_000 // len(pattern) + 1))[:200_000]
+    made = normalise(story(title=f"Quake {whole[:1900]}", publisher=whole[:500], body=whole), NOW)
+    assert len(made.body or "") <= normalise_stage.READ
+    assert len(made.title) <= MAX_TITLE
+    assert len(made.publisher) <= MAX_PUBLISHER
+    assert max(map(len, made.tokens), default=0) <= 2 * words.LONGEST
+    assert max(map(len, seen), default=0) <= normalise_stage.READ
+    assert not [text for text in seen if len(text) > MAX_TITLE and re.search("[\u0300\u0316]{40}", text)]
+
+
+def test_a_number_that_python_would_not_read_is_no_character():
+    assert clean_text("a &#" + "9" * 5_000 + "; b") == "a b"
+
+
+def test_comments_go_and_what_is_none_stays():
+    assert clean_text("a <!-- <b> \n --> c <!-- d") == "a c <!-- d"

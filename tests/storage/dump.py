@@ -8,7 +8,7 @@ from pipeline.storage.schema import metadata
 
 def dump(uri):
     """Every row of every table, by table."""
-    engine = create_engine(uri)
+    engine = create_engine(uri).execution_options(isolation_level="AUTOCOMMIT")  # to take in many rows takes its time
     try:
         with engine.connect() as connection:
             return {

@@ -69,7 +69,7 @@ def test_a_server_without_a_free_connection_is_waited_for(database):
     execute(
         database,
         "DROP ROLE IF EXISTS one_at_a_time",
-        "CREATE ROLE one_at_a_time LOGIN CONNECTION LIMIT 1",
+        f"CREATE ROLE one_at_a_time LOGIN CONNECTION LIMIT 1 PASSWORD '{sa.make_url(database).password}'",
         "GRANT ALL ON SCHEMA news TO one_at_a_time",
         "GRANT ALL ON ALL TABLES IN SCHEMA news TO one_at_a_time",
     )

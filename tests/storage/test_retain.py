@@ -92,4 +92,6 @@ def test_the_command_says_what_went(settings):
     assert "24 stories" in result.output
     reader = Reader(settings.postgres)
     assert reader.count("stories") == 0
+    for event in reader.breaking():
+        assert reader.event(event["event_id"]), "its evidence is there, when its stories are not"
     reader.close()

@@ -2,15 +2,18 @@
 
 import random
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
+from pipeline.records import EventUpdate, Similar
 from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
+from pipeline.storage import engine as engine_module
 from pipeline.storage.engine import DatabaseError, create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
-from pipeline.storage.write import Writer
+from pipeline.storage.write import Refused, Writer
 from pipeline.times import HOUR
 from tests.make import fingerprinted
 from tests.storage.dump import dump
@@ -52,17 +55,111 @@ def test_order_repeats_and_batches_change_nothing(new_database):
     assert dump(at_once) == expected
 
 
+def large(length):
+    """An id that an index of Postgres does not hold: nothing in it repeats."""
+    return "c" + random.Random(3).randbytes(length // 2).hex()
+
+
 def test_nothing_is_written_when_part_of_a_batch_fails(database):
     made = records()
     write(database)
     writer = Writer(database)
-    bad = type(made[0])(
-        **{field: getattr(made[0], field) for field in made[0].__struct_fields__} | {"cluster_id": "nul\x00"}
-    )
-    with pytest.raises((sa.exc.DBAPIError, ValueError)):
+    bad = msgspec.structs.replace(made[0], cluster_id=large(9_000))
+    with pytest.raises(Refused):
         writer.write([*made[1:], bad])
     writer.close()
     assert dump(database)["stories"] == []
+
+
+def test_what_is_too_large_for_an_index_is_refused_alone_and_not_waited_for(database):
+    made = records()
+    write(database)
+    writer = Writer(database)
+    bad = msgspec.structs.replace(made[0], story=msgspec.structs.replace(made[0].story, id=large(9_000)))
+    ((index, reason),) = writer.write_acceptable([*made, bad])
+    writer.close()
+    assert (index, "index row" in reason) == (len(made), True)
+    assert len(dump(database)["stories"]) == 24
+
+
+def test_what_postgres_cannot_hold_is_replaced_so_that_no_evidence_is_refused(database):
+    made = records()
+    nul = [
+        msgspec.structs.replace(
+            update,
+            headline="a\x00b",
+            stories=[msgspec.structs.replace(story, title="\\\\u0000 \x00") for story in update.stories],
+        )
+        if isinstance(update, EventUpdate)
+        else update
+        for update in made
+    ]
+    write(database)
+    writer = Writer(database)
+    assert writer.write_acceptable(nul) == []
+    writer.close()
+    found = dump(database)
+    assert {event.headline for event in found["events"]} == {"a\ufffdb"}
+    assert {story["title"] for update in found["event_updates"] for story in update.record["stories"]} == {
+        "\\\\u0000 \ufffd"
+    }
+
+
+def test_keys_that_become_one_are_refused_alone(database):
+    made = records()
+    bad = msgspec.structs.replace(made[0], similar=[Similar("a\x00", 1.0), Similar("a\ufffd", 1.0)])
+    write(database)
+    writer = Writer(database)
+    ((index, reason),) = writer.write_acceptable([*made, bad])
+    writer.close()
+    assert (index, "second time" in reason) == (len(made), True)
+
+
+def test_the_same_id_in_two_editions_is_two_stories(database):
+    log = [fingerprinted("same", "quake city", 0), fingerprinted("same", "beben stadt", 1, edition="de")]
+    steps = list(replay(enumerate(log)))
+    write(database, *([step.assignment, *step.clusters] for step in steps))
+    assert [(story.edition, story.id) for story in dump(database)["stories"]] == [("de", "same"), ("en", "same")]
+
+
+def test_a_story_that_comes_again_after_its_cluster_died_stays_in_the_event_it_was_in(database):
+    log = [fingerprinted(f"s{n:02}", TEXTS[0], n) for n in range(8)]
+    later = [fingerprinted(f"s{n:02}", TEXTS[0], 100_000 + n) for n in range(8)]
+    made = [
+        record
+        for step in replay(enumerate([*log, *later]), detect_rule=RULE)
+        for record in (step.assignment, *step.clusters, *step.updates)
+    ]
+    write(database, made)
+    reader = Reader(database)
+    first, second = reader.events()
+    assert first["id"] != second["id"]
+    for event in (first, second):
+        assert {story["story_id"] for story in reader.event(event["id"])} >= {"s00"} or event is first
+        assert len(reader.timeline(event["id"])) >= 1
+    reader.close()
+
+
+def test_a_frozen_writer_holds_no_lock_for_long(database, monkeypatch):
+    monkeypatch.setattr(engine_module, "LIMITS", engine_module.LIMITS.replace("'20s'", "'500ms'"))
+    made = records()
+    write(database)
+    frozen = create_engine(database).connect()
+    frozen.execute(sa.text("INSERT INTO news.clusters VALUES (:id, 'en', 1, 1, 1)"), {"id": made[1].id})
+    writer = Writer(database)
+    writer.write(made)  # it waits for the row, and then does not
+    writer.close()
+    with pytest.raises(sa.exc.DBAPIError, match="idle-in-transaction"):
+        frozen.execute(sa.text("SELECT 1"))
+    frozen.close()
+    frozen.engine.dispose()
+    assert len(dump(database)["stories"]) == 24
+
+
+def test_no_password_is_shown_wherever_it_stands():
+    url = sa.make_url("postgresql://me:secret1@h/db?password=secret2&sslpassword=secret3&sslmode=require")
+    assert "secret" not in engine_module.shown(url)
+    assert "sslmode=require" in engine_module.shown(url)
 
 
 def test_the_writer_waits_for_a_connection_that_was_cut(database):
