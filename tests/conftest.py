@@ -3,7 +3,7 @@
 import os
 import subprocess
 import uuid
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import hypothesis
 import pytest
@@ -14,6 +14,7 @@ from pipeline.embedded.kafka import COORDINATES, EmbeddedKafka
 from pipeline.embedded.ports import free_ports
 from pipeline.embedded.postgres import EmbeddedPostgres
 from pipeline.storage.engine import create_engine
+from pipeline.storage.read import Reader
 
 hypothesis.settings.register_profile("newsburst", deadline=None)  # kernels are compiled when first called
 hypothesis.settings.load_profile("newsburst")
@@ -114,6 +115,13 @@ def new_database(postgres_server):
 def database(new_database):
     """URI of an empty database."""
     return new_database()
+
+
+@pytest.fixture
+def reader(database):
+    """Reads the reports of that database."""
+    with closing(Reader(database)) as reader:
+        yield reader
 
 
 @pytest.fixture

@@ -434,4 +434,4 @@ def test_ctrl_c_while_it_loads_ends_it_in_peace(seconds):
     process.send_signal(signal.SIGINT)
     said = process.communicate()[0]
     assert "Traceback" not in said
-    assert process.returncode in {1, 130}
+    assert process.returncode in {1, 130, -signal.SIGINT}  # the last where it was ending by itself already

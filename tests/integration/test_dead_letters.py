@@ -19,7 +19,6 @@ from agents.outbox import Message, Sender
 from pipeline.cli import main
 from pipeline.dead_letters import MOST, REQUEUED, kind
 from pipeline.records import Assignment, Similar, decode, encode
-from pipeline.storage.read import Reader
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
 from tests.make import assignment, revision
 from tests.reliability import fuzz
@@ -139,7 +138,7 @@ def listed(settings, *arguments):
     return json.loads(dlq(settings, "list", "--json", *arguments))
 
 
-def test_what_postgres_refuses_is_kept_and_what_came_with_it_is_stored(settings, tmp_path):
+def test_what_postgres_refuses_is_kept_and_what_came_with_it_is_stored(settings, tmp_path, reader):
     prepare(settings)
     good, bad = (assignment(n, f"c{n}", f"s{n}", "Quake hits city") for n in range(2))
     long = "".join(
@@ -149,9 +148,7 @@ def test_what_postgres_refuses_is_kept_and_what_came_with_it_is_stored(settings,
     with worker(settings, tmp_path / "worker.log") as process:
         send(settings, "assignments", [(b"k", encode(bad)), (b"k", encode(good))])
         wait_until_settled(settings, process)
-    reader = Reader(settings.postgres)
     assert reader.count("stories") == 1
-    reader.close()
     (row,) = listed(settings, "--stage", "store")
     assert row["reason"].startswith("Postgres refuses it: index row size")
 
@@ -233,7 +230,7 @@ def produce_raw(settings, *batches):
     asyncio.run(run())
 
 
-def test_records_that_cannot_be_read_are_kept_and_no_worker_ends(settings, tmp_path):
+def test_records_that_cannot_be_read_are_kept_and_no_worker_ends(settings, tmp_path, reader):
     prepare(settings)
     header = bytes(61)
     payload = fuzz.record(0, b"k", raw(), [(b"\xff", b"1")]) + fuzz.record(1, b"k", raw(url="https://a.example/2"), [])
@@ -247,12 +244,10 @@ def test_records_that_cannot_be_read_are_kept_and_no_worker_ends(settings, tmp_p
         wait_until_settled(settings, process)
         result = CliRunner().invoke(main, ["doctor"], env=settings.environment())
         assert result.exit_code == 0, result.output
-    reader = Reader(settings.postgres)
     assert reader.count("stories") == 2
-    reader.close()
 
 
-def test_what_the_store_could_not_write_is_tried_again_behind_the_back_of_readers(settings, tmp_path):
+def test_what_the_store_could_not_write_is_tried_again_behind_the_back_of_readers(settings, tmp_path, reader):
     prepare(settings)
     good = assignment(0, "c0", "s0", "Quake hits city")
 
@@ -265,12 +260,10 @@ def test_what_the_store_could_not_write_is_tried_again_behind_the_back_of_reader
     asyncio.run(bury())
     assert "1 messages sent again." in dlq(settings, "requeue", "--all")
     with worker(settings, tmp_path / "worker.log"):
-        reader = Reader(settings.postgres)
         deadline = time.monotonic() + 60
         while not reader.count("stories"):
             assert time.monotonic() < deadline
             time.sleep(0.2)
-        reader.close()
     assert read(settings, "assignments") == []
 
 

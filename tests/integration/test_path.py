@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.records import Story, decode
-from pipeline.storage.read import Reader
+from pipeline.replay import Step
 from tests.integration.helpers import prepare, send, start, wait_until_settled, worker
 from tests.reliability.promise import judge, replayed
 
@@ -26,13 +26,13 @@ def lines():
 
 
 def assert_equal_to_replay(settings, other_database):
-    """Postgres and the topics, row for row; returns the steps of the replay."""
+    """Postgres and the topics, row for row; returns the steps of the replay without its ticks, which come in long runs."""
     verdict = judge(settings, other_database)
     assert verdict.kept, verdict
-    return [step for _, step in replayed(settings)]
+    return [step for _, step in replayed(settings) if isinstance(step, Step)]
 
 
-def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, new_database, lines, tmp_path):
+def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, new_database, reader, lines, tmp_path):
     prepare(settings)
     with worker(settings, tmp_path / "worker.log") as process:
         send(settings, "stories", [(b"en", line) for line in lines])
@@ -42,27 +42,24 @@ def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, 
     assert sum(update.sequence == 1 for step in steps for update in step.updates) >= 10
     assert any(step.assignment.merged for step in steps)
 
-    reader = Reader(settings.postgres)
     assert reader.count("stories") == COUNT
     breaking = reader.breaking()
     assert breaking
     assert len(reader.event(breaking[0]["event_id"])) == breaking[0]["stories"]
     assert reader.timeline(breaking[0]["event_id"])[0]["state"] == "started"
-    reader.close()
 
 
-def test_a_worker_killed_halfway_and_started_again_gives_the_same(settings, new_database, lines, tmp_path):
+def test_a_worker_killed_halfway_and_started_again_gives_the_same(settings, new_database, reader, lines, tmp_path):
     prepare(settings)
     log = tmp_path / "worker.log"
     process = start(settings, log)
-    reader = Reader(settings.postgres)
     send(settings, "stories", [(b"en", line) for line in lines])
-    for share in (0.2, 0.6):
+    for share in (0.1, 0.4):  # a busy machine sees it late
         deadline = time.monotonic() + 120
         while reader.count("stories") < share * COUNT:
             assert process.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert reader.count("stories") < COUNT, "It was killed too late to show anything."
@@ -70,7 +67,6 @@ def test_a_worker_killed_halfway_and_started_again_gives_the_same(settings, new_
     wait_until_settled(settings, process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
-    reader.close()
     steps = assert_equal_to_replay(settings, new_database())
     assert {step.assignment.story.id for step in steps} == {decode(line, Story).id for line in lines}
 

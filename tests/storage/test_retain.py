@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 from pipeline.cli import main
 from pipeline.replay import replay
-from pipeline.storage.read import Reader
 from pipeline.storage.retain import retain
 from pipeline.storage.write import Writer
 from tests.make import NOON, fingerprinted
@@ -85,13 +84,11 @@ def test_what_workers_still_look_back_to_is_not_deleted(settings):
     assert "NEWSBURST_LOOK_BACK_HOURS=96" in result.output
 
 
-def test_the_command_says_what_went(settings):
+def test_the_command_says_what_went(settings, reader):
     write(settings.postgres, records())
     result = CliRunner().invoke(main, ["retain", "--days", "365"], env=settings.environment())
     assert result.exit_code == 0, result.output
     assert "24 stories" in result.output
-    reader = Reader(settings.postgres)
     assert reader.count("stories") == 0
     for event in reader.breaking():
         assert reader.event(event["event_id"]), "its evidence is there, when its stories are not"
-    reader.close()

@@ -122,7 +122,7 @@ def test_the_same_id_in_two_editions_is_two_stories(database):
     assert [(story.edition, story.id) for story in dump(database)["stories"]] == [("de", "same"), ("en", "same")]
 
 
-def test_a_story_that_comes_again_after_its_cluster_died_stays_in_the_event_it_was_in(database):
+def test_a_story_that_comes_again_after_its_cluster_died_stays_in_the_event_it_was_in(database, reader):
     log = [fingerprinted(f"s{n:02}", TEXTS[0], n) for n in range(8)]
     later = [fingerprinted(f"s{n:02}", TEXTS[0], 100_000 + n) for n in range(8)]
     made = [
@@ -131,13 +131,11 @@ def test_a_story_that_comes_again_after_its_cluster_died_stays_in_the_event_it_w
         for record in (step.assignment, *step.clusters, *step.updates)
     ]
     write(database, made)
-    reader = Reader(database)
     first, second = reader.events()
     assert first["id"] != second["id"]
     for event in (first, second):
         assert {story["story_id"] for story in reader.event(event["id"])} >= {"s00"} or event is first
         assert len(reader.timeline(event["id"])) >= 1
-    reader.close()
 
 
 def test_a_frozen_writer_holds_no_lock_for_long(database, monkeypatch):
@@ -181,9 +179,8 @@ def test_the_writer_waits_for_a_connection_that_was_cut(database):
     assert len(dump(database)["stories"]) == 24
 
 
-def test_the_reports_show_an_event_with_its_evidence_and_its_course(database):
+def test_the_reports_show_an_event_with_its_evidence_and_its_course(database, reader):
     write(database, records())
-    reader = Reader(database)
     (event,) = [event for event in reader.breaking() if "earthquake" in event["headline"].lower()]
     stories = reader.event(event["event_id"])
     assert len(stories) == event["stories"] == 12
@@ -194,10 +191,9 @@ def test_the_reports_show_an_event_with_its_evidence_and_its_course(database):
     assert [update["sequence"] for update in timeline] == list(range(1, len(timeline) + 1))
     assert timeline[0]["state"] == "started"
     assert reader.event("e-unknown") == []
-    reader.close()
 
 
-def test_a_retracted_story_leaves_the_report_of_its_event(database):
+def test_a_retracted_story_leaves_the_report_of_its_event(database, reader):
     log = [fingerprinted(f"s{n:02}", "earthquake strike nepal capital", n, publisher=f"P{n}") for n in range(8)]
     log += [
         fingerprinted("s03", "earthquake strike nepal capital", 20, publisher="P3", retracted=True),
@@ -209,10 +205,8 @@ def test_a_retracted_story_leaves_the_report_of_its_event(database):
         for record in (step.assignment, *step.clusters, *step.updates)
     ]
     write(database, made[::-1], made)
-    reader = Reader(database)
     (event,) = reader.breaking()
     stories = {story["story_id"]: story for story in reader.event(event["event_id"])}
-    reader.close()
     assert len(stories) == event["stories"] == event["publishers"] == 7
     assert "s03" not in stories
     assert stories["s04"]["title"] == "Earthquake strike nepal town"
@@ -243,8 +237,6 @@ def test_what_is_not_there_is_said_in_words():
         create_engine("nonsense")
 
 
-def test_a_database_that_was_never_migrated_is_said_in_words(database):
-    reader = Reader(database)
+def test_a_database_that_was_never_migrated_is_said_in_words(database, reader):
     with pytest.raises(DatabaseError, match="newsburst migrate"):
         reader.breaking()
-    reader.close()
