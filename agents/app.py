@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import faust
@@ -17,6 +18,7 @@ from agents.health import serve, watch
 from agents.outbox import Sender
 from agents.tables import StageTable
 from agents.ticks import keep_ticking
+from pipeline.broker import BrokerError, admin
 from pipeline.config import Settings
 from pipeline.connection import tls
 from pipeline.embedded.worker import SAYS_READY
@@ -24,12 +26,28 @@ from pipeline.unreadable import read_everything
 
 log = structlog.get_logger()
 
+LOOK_AGAIN = 5.0
+"""Seconds after which a worker that waits for the broker looks for it again."""
+
 
 class App(faust.App):  # type: ignore[misc]
     """A Faust app with connections of our own."""
 
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
+    broker_answers: Callable[[], Awaitable[None]]
+    """returns if the broker answers, or raises BrokerError"""
     is_ready = False
+
+    async def on_start(self) -> None:
+        """Wait for the broker: a worker that starts while it is away works when it is back."""
+        while not self.should_stop:
+            try:
+                await self.broker_answers()
+                break
+            except BrokerError as error:
+                log.warning("waiting for Kafka", error=str(error))
+                await self.sleep(LOOK_AGAIN)
+        await super().on_start()
 
     def _create_directories(self) -> None:
         """None: Faust would make folders for its tables in the working folder, where a container may not write."""
@@ -63,6 +81,7 @@ def create_app(settings: Settings) -> App:
         broker_heartbeat_interval=1.5,
         consumer_auto_offset_reset="earliest",
     )
+    app.broker_answers = partial(_answers, settings)
     correct_faust(app)
     read_everything()
     hand_over_chunks()
@@ -81,6 +100,11 @@ def create_app(settings: Settings) -> App:
         serve(watch(app, settings, tables), settings.metrics_host, settings.metrics_port)
     app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
     return app
+
+
+async def _answers(settings: Settings) -> None:
+    async with admin(settings):
+        pass
 
 
 def _living(clustering: StageTable[Any, Any]) -> Iterator[tuple[int, str]]:

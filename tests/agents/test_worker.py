@@ -1,11 +1,17 @@
-"""The worker process: what it says when it cannot go on."""
+"""The worker process: what it says when it cannot go on, and what it waits for."""
 
+import asyncio
 import os
+import signal
 import subprocess
 import sys
 
+from pipeline.broker import create_topics
 from pipeline.config import Settings
+from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
+from pipeline.embedded.worker import SAYS_READY
+from tests.integration.helpers import wait_for, worker
 
 
 def last_words(**environment):
@@ -21,14 +27,31 @@ def last_words(**environment):
     return ended.returncode, ended.stdout + ended.stderr
 
 
-def test_a_worker_that_finds_no_kafka_says_so_once():
+def test_a_worker_waits_for_a_kafka_that_is_away_and_says_so(settings, tmp_path):
+    log = tmp_path / "worker.log"
     (port,) = free_ports(1)
-    code, said = last_words(**Settings(kafka=f"127.0.0.1:{port}").environment())
-    assert code == 1
-    assert said.count(f"No Kafka answers at 127.0.0.1:{port} (NEWSBURST_KAFKA)") == 1
-    assert "`newsburst doctor`" in said
+    server = EmbeddedKafka(tmp_path / "kafka", port=port)
+    away = settings.model_copy(update={"kafka": f"127.0.0.1:{port}"})
+    with worker(away, log) as process:
+        wait_for(lambda: f"No Kafka answers at 127.0.0.1:{port} (NEWSBURST_KAFKA)" in log.read_text())
+        try:
+            server.start()
+            asyncio.run(create_topics(away))
+            wait_for(lambda: SAYS_READY in log.read_text())
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+        finally:
+            server.stop()
+    said = log.read_text()
     assert "Traceback" not in said
     assert "\x1b" not in said
+
+
+def test_a_worker_that_waits_for_kafka_ends_when_it_is_told_to(tmp_path):
+    log = tmp_path / "worker.log"
+    (port,) = free_ports(1)
+    with worker(Settings(kafka=f"127.0.0.1:{port}"), log):
+        wait_for(lambda: "waiting for Kafka" in log.read_text())
 
 
 def test_a_worker_with_a_wrong_setting_names_it():

@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from pipeline.embedded.guard import Guarded
+from tests.integration.helpers import wait_for
 
 STARTER = """
 import signal, sys, time
@@ -18,15 +18,6 @@ command = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True
 service = Guarded(command, signal.SIGTERM, Path(sys.argv[1]))
 time.sleep(600)
 """
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(0.05)
-    raise AssertionError("It did not happen in time.")
 
 
 def alive(pid):

@@ -45,6 +45,15 @@ def start(settings, log):
         )
 
 
+def wait_for(condition, seconds=60):
+    """Wait until it is so; returns what the condition then gives."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "It did not happen in time."
+        time.sleep(0.05)
+    return value
+
+
 async def _send(settings, topic, messages):
     producer = AIOKafkaProducer(**connection(settings), acks="all", enable_idempotence=True, max_request_size=2**21)
     await producer.start()
