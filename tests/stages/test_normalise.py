@@ -166,6 +166,20 @@ def test_other_urls_are_other_stories(url):
     assert url_key(canonical_url(url)) not in {"e.com/a", "com/a"}
 
 
+@given(
+    st.lists(
+        st.sampled_from(["www", "www2.", "m.", "mobile.", "amp", "a", ".", "/", "%41", "?", "=", "&", ":80"]),
+        min_size=1,
+    )
+)
+def test_the_short_way_to_the_key_of_a_url_gives_the_same(parts):
+    try:
+        url = canonical_url("http://" + "".join(parts))
+    except InvalidRecord:
+        return
+    assert url_key(url) == urls._key_of_parts(url)
+
+
 def test_one_page_written_in_letters_and_in_escapes_is_one_story():
     assert url_key(canonical_url("https://e.com/m\u00fcnchen")) == url_key(canonical_url("https://e.com/m%C3%BCnchen"))
 
