@@ -7,7 +7,7 @@ from itertools import product
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.languages import publishers, words
@@ -171,6 +171,7 @@ def test_other_urls_are_other_stories(url):
     st.sampled_from(["e.com", "com", "e.com:80", "e.com:81"]),
     st.lists(st.sampled_from(["/", "a", "amp", ".amp", ".html", "%41", "\u00fc", "?", "=", "&", "#"]), max_size=5),
 )
+@example(["www"], "com", [])
 def test_the_short_way_to_the_key_of_a_url_gives_the_same(names, host, path):
     url = canonical_url("http://" + ".".join([*names, host]) + "/" + "".join(path))
     assert url_key(url) == urls._key_of_parts(url)
