@@ -8,6 +8,9 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+STORY = 2.0
+"""Seconds of the processor that a stage without state may take for a story."""
+
 
 class TooSlow(Exception):
     """Some work used up its budget."""

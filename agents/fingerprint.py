@@ -5,7 +5,7 @@ from typing import Any
 import faust
 
 from agents.batches import Raw, batches
-from agents.budget import budget
+from agents.budget import STORY, budget
 from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender
@@ -15,8 +15,6 @@ from pipeline.stages.fingerprint import fingerprint
 from pipeline.unreadable import read
 
 STAGE = "fingerprint"
-BUDGET = 2.0
-"""Seconds of the processor that a story may take."""
 
 
 def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
@@ -28,7 +26,7 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream):
             outbox: Outbox = []
             done = 0
-            with budget(BUDGET) as begin_again:
+            with budget(STORY) as begin_again:
                 for message in messages:
                     begin_again()
                     try:

@@ -5,7 +5,7 @@ from typing import Any
 import faust
 
 from agents.batches import Raw, batches
-from agents.budget import budget
+from agents.budget import STORY, budget
 from agents.dead_letters import letter
 from agents.metrics import count
 from agents.outbox import Message, Outbox, Sender
@@ -17,8 +17,6 @@ from pipeline.times import from_millis
 from pipeline.unreadable import read
 
 STAGE = "normalise"
-BUDGET = 2.0
-"""Seconds of the processor that a story may take."""
 
 
 def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
@@ -31,7 +29,7 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream):
             outbox: Outbox = []
             done = 0
-            with budget(BUDGET) as begin_again:
+            with budget(STORY) as begin_again:
                 for message in messages:
                     begin_again()
                     try:

@@ -19,10 +19,10 @@ def seek(place: str) -> None:
     Example: newsburst seek stories:0:13        (skips the record 12 of partition 0)
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
-    topic, _, rest = place.rpartition(":")[0].rpartition(":")[0], None, place.split(":")[-2:]
-    if not topic or len(rest) != 2 or not all(part.isdecimal() for part in rest):
+    topic, *numbers = place.rsplit(":", 2)
+    if not topic or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise click.UsageError(f"{place!r} is no place: write it as stories:0:13.")
-    partition, offset = map(int, rest)
+    partition, offset = map(int, numbers)
     name = topic if topic.startswith(f"{settings.topic_prefix}.") else settings.topic(topic)
     before = asyncio.run(move(settings, name, partition, offset))
     was = "at the beginning" if before is None else f"at {before}"

@@ -57,6 +57,11 @@ class Counted:
         """Time of its last story that counts, if any does."""
         return self.stories[-1].time
 
+    def place_of(self, time: int, story_id: str) -> int | None:
+        """Where a story of this time stands among those that count; None if it does not."""
+        place = bisect_left(self.stories, (time, story_id), key=TIME_AND_ID)
+        return place if place < len(self.stories) and self.stories[place].id == story_id else None
+
     def count_of(self, event: EventMark | None) -> int:
         """How many stories are the event's."""
         if event is None or event.since is None:
@@ -103,12 +108,9 @@ class Edition:
     def knows(self, cluster_id: str, time: int, story_id: str) -> bool:
         """Whether a story of this time is counted in a cluster, or was until it was retracted."""
         of = self.counted.get(cluster_id)
-        if of is None:
-            return False
-        place = bisect_left(of.stories, (time, story_id), key=TIME_AND_ID)
-        if place < len(of.stories) and of.stories[place].id == story_id:
-            return True
-        return any(story.id == story_id for story in of.retracted)
+        return of is not None and (
+            of.place_of(time, story_id) is not None or any(story.id == story_id for story in of.retracted)
+        )
 
     def expect_end(self, of: Counted) -> None:
         """Look at this cluster again when its window has emptied."""
@@ -264,8 +266,8 @@ def revise(edition: Edition, assignment: Assignment, time: int) -> tuple[Counted
     """
     counted = edition.counted[assignment.cluster_id]
     story_id = assignment.story.id
-    place = bisect_left(counted.stories, (time, story_id), key=TIME_AND_ID)
-    if place < len(counted.stories) and counted.stories[place].id == story_id:
+    place = counted.place_of(time, story_id)
+    if place is not None:
         old = before = counted.stories.pop(place)
         times = counted.publishers[old.family]
         del times[bisect_left(times, time)]

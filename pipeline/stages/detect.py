@@ -39,10 +39,8 @@ from pipeline.times import to_micros
 Window = list[Kept]
 """Stories by time."""
 
-COMPARED_AT = frozenset(2**step for step in range(30))
-"""By how much a window must exceed the threshold to be compared with the active event: a look now and then is enough."""
-TOLD_AT = frozenset(2**step for step in range(30))
-"""Which retractions of an event are told of at once."""
+NOW_AND_THEN = frozenset(2**step for step in range(30))
+"""What comes again and again is looked at the 1st, 2nd, 4th, 8th ... time: a window beyond the threshold, a retraction."""
 
 FEWEST = 2
 """Stories that have a mean similarity."""
@@ -155,7 +153,7 @@ def _revision(edition: Edition, assignment: Assignment, time: int) -> Outcome:
             updates = [describe(edition, counted, "ended", window, _cause(assignment))]
         else:
             edition.expect_end(counted)  # its last story may be an earlier one now
-            if counted.retract() in TOLD_AT:
+            if counted.retract() in NOW_AND_THEN:
                 updates = [_told(edition, counted, window, assignment)]
     updates += _end_events(edition, _cause(assignment))
     return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, Dropped([], [], []))
@@ -204,7 +202,7 @@ def _fresh_burst(edition: Edition, counted: Counted, event: EventMark, new: Kept
     since = max(new.time - rule.window, event.window_end + 1)
     low = bisect_left(counted.stories, since, key=TIME)
     high = bisect_right(counted.stories, new)
-    if high - low - rule.threshold not in COMPARED_AT:
+    if high - low - rule.threshold not in NOW_AND_THEN:
         return None
     fresh = counted.stories[low:high]
     return fresh if len({story.family for story in fresh}) >= rule.min_publishers else None
