@@ -50,7 +50,8 @@ def test_the_demo_shows_events_counts_stories_and_leaves_nothing_behind(environm
     sample = tmp_path / "sample.jsonl"
     with gzip.open(SAMPLE, "rt") as lines:
         sample.write_text("".join(islice(lines, 1500)))
-    shown = newsburst(environment, "demo", "--exit", "--file", str(sample), "--json", str(tmp_path / "counts.json"))
+    options = ["--exit", "--speed", "36000", "--file", str(sample), "--json", str(tmp_path / "counts.json")]
+    shown = newsburst(environment, "demo", *options)
     counts = json.loads((tmp_path / "counts.json").read_text())
     assert list(counts) == ["stories", "clusters", "events", "dead_letters", "seconds"]
     assert (counts["stories"], counts["dead_letters"]) == (1500, 0)

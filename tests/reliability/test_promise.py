@@ -17,8 +17,13 @@ from tests.reliability.soak import soak
 from tests.reliability.system import System, last_lines
 
 SCHEDULES = {
-    "workers killed, ended, and others in their place": {"kill": 4, "end": 1, "join": 1, "leave": 1},
-    "workers frozen past their session": {"freeze": 2, "join": 1},
+    "workers killed, ended, frozen, and others in their place": {
+        "kill": 4,
+        "end": 1,
+        "join": 2,
+        "leave": 1,
+        "freeze": 2,
+    },
     "the broker and the database killed": {"broker outage": 1, "database crash": 1, "cut connections": 2},
 }
 
@@ -41,11 +46,11 @@ def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_
     brokers = Brokers(tmp_path / "kafka")
     with System(tmp_path, kafka=brokers, replication=3) as system:
         stories = messages(3_000, 3)
-        feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, 30))))
+        feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, 20))))
         sent = set()
         system.keep(2)
         feeding.start()
-        time.sleep(15)
+        time.sleep(10)
         brokers.lose(1)
         feeding.join()
         assert all(worker.running for worker in system.workers), [last_lines(worker.log) for worker in system.workers]

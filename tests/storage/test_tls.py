@@ -17,6 +17,7 @@ from pipeline.storage.engine import check
 from pipeline.storage.migrate import current, migrate
 from pipeline.storage.write import Writer
 from tests.certificates import certificate
+from tests.integration.helpers import wait_for
 from tests.make import assignment
 
 PROGRAMS = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
@@ -64,10 +65,7 @@ def server():
         service = Guarded(command, signal.SIGINT, folder / "postgres.log", user)
         try:
             uri = f"postgresql://desk:{PASSWORD}@127.0.0.1:{port}/postgres?sslmode=require".replace(" ", "%20")
-            for _ in range(100):
-                if not check(uri)():
-                    break
-            assert not check(uri)(), (folder / "postgres.log").read_text()
+            wait_for(lambda: not check(uri)())
             yield port, folder
         finally:
             service.stop()
