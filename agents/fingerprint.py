@@ -26,9 +26,9 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream):
             outbox: Outbox = []
             done = 0
-            with budget(STORY) as begin_again:
+            with budget(STORY) as begin_next:
                 for message in messages:
-                    begin_again()
+                    begin_next()
                     try:
                         record = fingerprint(read(message, NormalisedStory))
                     except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it

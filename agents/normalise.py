@@ -29,9 +29,9 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
         async for messages in batches(app, stream):
             outbox: Outbox = []
             done = 0
-            with budget(STORY) as begin_again:
+            with budget(STORY) as begin_next:
                 for message in messages:
-                    begin_again()
+                    begin_next()
                     try:
                         story, received_at = read(message, Story), from_millis(message.timestamp)
                         normalised = normalise(story, received_at, settings.language, stems=stemmed)

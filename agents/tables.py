@@ -134,8 +134,8 @@ class StageTable(Generic[R, E]):
                     outbox: Outbox = [*partition.begin, *faults]
                     read: list[ConsumerRecord] = []
                     try:
-                        with budget(BUDGET) as begin_again:
-                            result = work(partition, _one_by_one(records, read, begin_again), outbox)
+                        with budget(BUDGET) as begin_next:
+                            result = work(partition, _one_by_one(records, read, begin_next), outbox)
                         break
                     except Exception as error:
                         await self._forget(partition)
@@ -285,10 +285,10 @@ class StageTable(Generic[R, E]):
 
 
 def _one_by_one(
-    records: list[ConsumerRecord], read: list[ConsumerRecord], begin_again: Callable[[], None]
+    records: list[ConsumerRecord], read: list[ConsumerRecord], begin_next: Callable[[], None]
 ) -> Iterator[ConsumerRecord]:
     """The records, each noted in `read` as it is handed out, with a budget of its own."""
     for record in records:
         read.append(record)
-        begin_again()
+        begin_next()
         yield record

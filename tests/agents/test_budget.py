@@ -25,9 +25,9 @@ def test_waiting_costs_nothing():
 
 
 def test_each_piece_of_work_has_a_budget_of_its_own():
-    with budget(0.5) as begin_again:
+    with budget(0.5) as begin_next:
         for _ in range(8):
-            begin_again()
+            begin_next()
             busy(0.15)
 
 
@@ -39,9 +39,9 @@ def test_what_was_in_time_is_not_interrupted_later():
 
 def test_one_story_that_takes_too_long_stops_no_other():
     done, late = [], []
-    with budget(0.2) as begin_again:
+    with budget(0.2) as begin_next:
         for seconds in (0.01, 20, 0.01):
-            begin_again()
+            begin_next()
             try:
                 busy(seconds)
             except TooSlow:
