@@ -1,6 +1,7 @@
 """Exact times: the stages count in whole microseconds since 1970, the records carry date-times in UTC."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
@@ -19,6 +20,7 @@ def from_micros(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
+@lru_cache(maxsize=1_000)  # all records of a batch have the time at which the broker took it in
 def from_millis(millis: int) -> datetime:
     """The date-time in UTC of a Kafka time stamp (milliseconds since 1970)."""
     return from_micros(millis * 1000)

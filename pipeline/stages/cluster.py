@@ -68,8 +68,9 @@ def check(fingerprint: Fingerprint, at: datetime) -> None:
 
 def check_times(record: str, at: datetime, **times: datetime | None) -> None:
     """Raises InvalidRecord for a time that is long after the broker took the record in."""
+    latest = at + AHEAD
     for name, time in times.items():
-        if time is not None and time > at + AHEAD:
+        if time is not None and time > latest:
             raise InvalidRecord(
                 f"Wrong {record}: {name}: {time.isoformat()} is after the record came ({at.isoformat()})."
             )

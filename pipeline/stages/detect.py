@@ -74,7 +74,8 @@ def check(assignment: Assignment, end: int, at: datetime) -> None:
     check_times(
         "Assignment", at, crawled_at=story.crawled_at, received_at=story.received_at, stream_time=assignment.stream_time
     )
-    if not all(0 <= weight <= LARGEST_WEIGHT for weight in assignment.weights.values()):
+    weights = assignment.weights.values()
+    if weights and not 0 <= min(weights) <= max(weights) <= LARGEST_WEIGHT:
         raise InvalidRecord("Wrong Assignment: weights: they should lie between 0 and 2**32 - 1.")
     if assignment.cluster_id in assignment.merged:
         raise InvalidRecord("Wrong Assignment: merged: a cluster is not merged into itself.")
@@ -184,11 +185,9 @@ def _updates(edition: Edition, counted: Counted, cause: Assignment, new: Kept) -
 def _breaking(edition: Edition, counted: Counted, new: Kept) -> Window | None:
     """The fullest window that holds the new story and breaks."""
     rule = edition.rule
-    if not may_break(counted, new.time, rule):
-        return None
     low = bisect_left(counted.stories, new.time - rule.window, key=TIME)
     high = bisect_right(counted.stories, new.time + rule.window, key=TIME)
-    if high - low <= rule.threshold:
+    if high - low <= rule.threshold or not may_break(counted, new.time, rule):
         return None
     near = counted.stories[low:high]
     times, families = [story.time for story in near], [story.family for story in near]

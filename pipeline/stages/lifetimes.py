@@ -78,8 +78,8 @@ class Lifetimes:
         """A story of `time` comes, which the broker `received` then. Stream time never goes back."""
         if not self._is_ahead(time, received):
             self.set(time, received)
-        elif len(self._waiting()) + 1 >= AGREE:
-            self.set(min(time, *(ahead for _, ahead in self._waiting())), received)
+        elif len(waiting := self._waiting()) + 1 >= AGREE:
+            self.set(min(time, *(ahead for _, ahead in waiting)), received)
         self.remember(time)
 
     def would_die(self, cluster_id: str, time: int, received: int) -> bool:
@@ -93,7 +93,8 @@ class Lifetimes:
 
     def remember(self, time: int) -> None:
         """A story of `time` has come at this stream time."""
-        self._ahead = self._waiting()
+        if self._ahead:
+            self._ahead = self._waiting()
         self._newest = None
         if time > self.stream_time + self.look_back:
             self._newest = time

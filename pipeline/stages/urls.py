@@ -14,7 +14,8 @@ _VARIANTS = re.compile(r"^(?:(?:www\d?|m|mobile|amp)\.)+(?=[^.]+\.)")
 """Names before a host that stand for the same site."""
 _AMP = re.compile(r"^/amp(?=/.)|(?:/amp|\.amp|/amp\.html)$")
 _PLAIN = re.compile(
-    r"https?://(?:www\.(?=[a-z0-9-]+\.))?((?!www|m\.|mobile\.|amp\.)[a-z0-9.-]+/(?!.*amp)[!\"$&-;=@-Z\\^-~]*)"
+    r"https?://(?:www\.(?=[a-z0-9-]+\.))?((?!www|m\.|mobile\.|amp\.)[a-z0-9.-]+"
+    r"/(?!amp/)(?!.*amp(?:\.html)?/*(?:\?|$))[!\"$&-;=@-Z\\^-~]*)(\?(?!.*(?i:amp))[!-~]*)?"
 )
 """Most URLs: of their key only `www.` and slashes at the end have to go."""
 _AMP_PARAMETERS = frozenset(
@@ -59,7 +60,7 @@ def canonical_url(url: str) -> str:
 def url_key(url: str) -> str:
     """What names the page of a canonical URL: without scheme, `www.`, `m.` and `amp`, and a slash at the end."""
     plain = _PLAIN.fullmatch(url)
-    return plain[1].rstrip("/") if plain else _key_of_parts(url)
+    return plain[1].rstrip("/") + (plain[2] or "") if plain else _key_of_parts(url)
 
 
 def _key_of_parts(url: str) -> str:
