@@ -146,6 +146,8 @@ def come_again(lifetimes: Lifetimes, row: Assignment | StreamTime) -> None:
         return
     story = row.story
     time = to_micros(story.crawled_at)
-    lifetimes.set(time if row.stream_time is None else to_micros(row.stream_time), to_micros(story.received_at))
+    stream_time = time if row.stream_time is None else to_micros(row.stream_time)
+    if stream_time > lifetimes.stream_time:
+        lifetimes.set(stream_time, to_micros(story.received_at))
     if not row.revision:
         lifetimes.remember(time)

@@ -148,11 +148,9 @@ def _upsert(table: sa.Table, guard: str | None) -> Insert:
 
 def _as_json(table: sa.Table, guard: str | None, rows: list[Row]) -> str:
     """The rows as JSON: of those with the same key the newest, and in order of their keys, so that writers do not deadlock."""
-    keys = [column.name for column in table.primary_key]
-    newest: dict[tuple[Any, ...], Row] = {}
-    for row in rows if guard is None else sorted(rows, key=itemgetter(guard)):
-        newest[tuple([row[key] for key in keys])] = row
-    text = msgspec.json.encode([newest[key] for key in sorted(newest)]).decode()
+    key = itemgetter(*(column.name for column in table.primary_key))
+    newest = {key(row): row for row in (rows if guard is None else sorted(rows, key=itemgetter(guard)))}
+    text = msgspec.json.encode([newest[of] for of in sorted(newest)]).decode()
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
@@ -201,13 +199,14 @@ def _membership(record: Assignment) -> Row:
 
 
 def _links(record: Assignment) -> Iterable[Row]:
-    link = {"edition": record.story.edition, "story_id": record.story.id}
+    edition, story_id = record.story.edition, record.story.id
     scores = {similar.story_id: similar.score for similar in record.similar}
     for other_id, score in scores.items():
-        yield {**link, "other_id": other_id, "kind": "similar", "score": score}
+        yield {"edition": edition, "story_id": story_id, "other_id": other_id, "kind": "similar", "score": score}
     if record.duplicate_of is not None:
         yield {
-            **link,
+            "edition": edition,
+            "story_id": story_id,
             "other_id": record.duplicate_of,
             "kind": "duplicate",
             "score": scores.get(record.duplicate_of),
