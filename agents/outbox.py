@@ -196,11 +196,11 @@ async def _pack(producer: AIOKafkaProducer, topic: str, partition: int, messages
     sent: list[Any] = []
     batch = producer.create_batch()
     for message in messages:
-        entry = {"key": message.key, "value": message.value, "timestamp": None, "headers": list(message.headers)}
-        if batch.append(**entry) is None:
+        headers = list(message.headers)
+        if batch.append(key=message.key, value=message.value, timestamp=None, headers=headers) is None:
             sent.append(await producer.send_batch(batch, topic, partition=partition))
             batch = producer.create_batch()
-            batch.append(**entry)
+            batch.append(key=message.key, value=message.value, timestamp=None, headers=headers)
     sent.append(await producer.send_batch(batch, topic, partition=partition))
     for acknowledged in sent:
         await acknowledged

@@ -187,6 +187,8 @@ class StageTable(Generic[R, E]):
 
     def drop(self, number: int, dropped: Dropped) -> Outbox:
         """The messages that delete what was dropped."""
+        if not dropped.rows:
+            return []
         return [
             *(self.row(number, story_id, None) for story_id in dropped.rows),
             *(self.row(number, story_id, None, revision=True) for story_id in dropped.revised),

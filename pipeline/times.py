@@ -17,7 +17,7 @@ def to_micros(time: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     """The date-time in UTC that lies `micros` microseconds after 1970."""
-    return EPOCH + timedelta(microseconds=micros)
+    return EPOCH + timedelta(0, 0, micros)
 
 
 @lru_cache(maxsize=1_000)  # all records of a batch have the time at which the broker took it in

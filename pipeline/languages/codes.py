@@ -4,7 +4,7 @@
 """
 
 import json
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 
@@ -15,6 +15,7 @@ def _codes() -> dict[str, str]:
     return {name: code for code, names in data.items() for name in (code, *names)}
 
 
+@lru_cache(maxsize=1_000)
 def known_tag(tag: str) -> str | None:
     """A language tag (BCP 47) in small letters, its language as a code of ISO 639-1; None where that is none that is known."""
     language, *rest = tag.lower().replace("_", "-").split("-")

@@ -22,13 +22,14 @@ _LANE = 32
 _ONES = sum(1 << _LANE * bit for bit in range(BITS))
 """One in each of 64 lanes of 32 bits: a whole number that holds 64 counters, which are added and compared all at once."""
 _DIGITS = b"01" + bytes(254)
+_VOTES = [sum(1 << _LANE * bit for bit in range(8) if byte >> bit & 1).to_bytes(_LANE) for byte in range(256)]
+"""The lanes of each byte's bits."""
 
 
 @lru_cache(maxsize=65_536)
 def _votes(token: str) -> int:
     """The token's 64-bit BLAKE2b hash, a bit a lane."""
-    value = int.from_bytes(blake2b(token.encode(), digest_size=BITS // 8).digest())
-    return sum(1 << _LANE * bit for bit in range(BITS) if value >> bit & 1)
+    return int.from_bytes(b"".join([_VOTES[byte] for byte in blake2b(token.encode(), digest_size=BITS // 8).digest()]))
 
 
 def fingerprint(weights: Mapping[str, int]) -> int:
