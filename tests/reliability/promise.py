@@ -5,7 +5,6 @@ The log is the topic `fingerprints`; that all stories are on it is part of the p
 
 from collections import Counter
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 import sqlalchemy as sa
 
@@ -16,7 +15,10 @@ from pipeline.storage.migrate import migrate
 from pipeline.storage.write import Writer
 from pipeline.unreadable import read_tick
 from tests.integration.helpers import read
-from tests.storage.dump import dump
+from tests.storage.dump import differing_tables
+
+STORED_AT_ONCE = 5_000
+"""Records that are written to the other database in a transaction."""
 
 
 @dataclass
@@ -41,68 +43,95 @@ class Verdict:
 
 
 def replayed(settings):
-    """The pure replay of what is on the fingerprints topic, partition by partition, as (partition, step)."""
-    by_partition = {}
-    for record in read(settings, "fingerprints"):
-        item = read_tick(record) if KIND in record.headers else decode(record.value, Fingerprint)
-        by_partition.setdefault(record.partition, []).append((record.offset, item))
-    return [
-        (partition, step)
-        for partition, log in sorted(by_partition.items())
-        for step in replay_log(sorted(log, key=itemgetter(0)), settings.cluster_rule(), settings.detect_rule())
-    ]
+    """The pure replay of what is on the fingerprints topic, partition by partition: yields (partition, step)."""
+    for partition, records in sorted(_partitions(settings, "fingerprints").items()):
+        log = (
+            (record.offset, read_tick(record) if KIND in record.headers else decode(record.value, Fingerprint))
+            for record in records
+        )
+        for step in replay_log(log, settings.cluster_rule(), settings.detect_rule()):
+            yield partition, step
 
 
 def judge(settings, other_database, sent=()):
-    """Compare all that came out with the replay; `sent` are the ids of stories that the broker took in."""
-    all_steps = replayed(settings)
-    by_partition = [(partition, step) for partition, step in all_steps if isinstance(step, Step)]
-    steps = [step for _, step in by_partition]
-    new = {step.assignment.story.id for step in steps if not step.assignment.revision}
-    verdict = Verdict(stories=len(new), revisions=sum(step.assignment.revision for step in steps))
+    """Compare all that came out with the replay; `sent` are the ids of stories that the broker took in.
+
+    Holds what is on the topics as bytes, and of the replay only its last step.
+    """
+    verdict, new, states, expected_updates = Verdict(), set(), {}, []
+    rows = {partition: iter(records) for partition, records in _partitions(settings, "assignments").items()}
+    there, wanted, alike = Counter(), Counter(), True
+    migrate(other_database)
+    writer = Writer(other_database)
+    to_store = []
+    for partition, step in replayed(settings):
+        expected = step.assignment if isinstance(step, Step) else step.passed
+        row = next(rows.get(partition, iter(())), None)
+        found = None if row is None else _decoded(row)
+        alike &= found == expected
+        there.update([] if found is None else [_name(partition, found)])
+        wanted[_name(partition, expected)] += 1
+        if isinstance(step, Step):
+            verdict.revisions += expected.revision
+            new.update([] if expected.revision else [expected.story.id])
+            states |= {(partition, state.id): state for state in step.clusters}
+            to_store += [expected, *step.clusters]
+        else:
+            verdict.ticks += 1
+        expected_updates += [(partition, update) for update in step.updates]
+        to_store += step.updates
+        if len(to_store) >= STORED_AT_ONCE:
+            writer.write(to_store)
+            to_store.clear()
+    writer.write(to_store)
+    writer.close()
+    there.update(_name(partition, _decoded(row)) for partition, left in rows.items() for row in left)
+    _count(verdict, there, wanted)
+    if not alike or there != wanted:
+        verdict.differing.append("topic assignments")
+    verdict.stories = len(new)
     verdict.lost += len(set(sent) - new)
 
-    rows = list(read(settings, "assignments"))
-    times = [(row.partition, decode(row.value, StreamTime)) for row in rows if KIND in row.headers]
-    expected = [(partition, step.passed) for partition, step in all_steps if not isinstance(step, Step)]
-    verdict.ticks = len(expected)
-    _compare(verdict, "assignments: times", times, expected, lambda row: (row.edition, row.position))
-    assignments = [(row.partition, decode(row.value, Assignment)) for row in rows if KIND not in row.headers]
-    expected = [(partition, step.assignment) for partition, step in by_partition]
-    _compare(verdict, "assignments", assignments, expected, lambda row: (row.story.id, row.position))
     updates = [(record.partition, decode(record.value, EventUpdate)) for record in read(settings, "events")]
-    expected = [(partition, update) for partition, step in all_steps for update in step.updates]
-    _compare(verdict, "events", updates, expected, lambda update: (update.event_id, update.sequence))
+    _compare(verdict, "events", updates, expected_updates, lambda update: (update.event_id, update.sequence))
     verdict.events = sum(update.sequence == 1 for _, update in updates)
     latest = {(record.partition, record.key.decode()): record.value for record in read(settings, "clusters")}
-    states = {(partition, state.id): state for partition, step in by_partition for state in step.clusters}
     living = {key: decode(value, Cluster) for key, value in latest.items() if value}
     if living != {key: state for key, state in states.items() if latest.get(key, b"missing")}:
         verdict.differing.append("topic clusters")
-
-    migrate(other_database)
-    writer = Writer(other_database)
-    steps = [step for _, step in all_steps]
-    for start in range(0, len(steps), 5_000):
-        writer.write([record for step in steps[start : start + 5_000] for record in _stored(step)])
-    writer.close()
-    ours, theirs = dump(settings.postgres), dump(other_database)
-    verdict.differing += [f"table {name}" for name, rows in theirs.items() if rows != ours[name]]
+    verdict.differing += [f"table {name}" for name in differing_tables(settings.postgres, other_database)]
     return verdict
 
 
-def _stored(step):
-    """What the store writes of a step."""
-    return (step.assignment, *step.clusters, *step.updates) if isinstance(step, Step) else step.updates
+def _partitions(settings, topic):
+    """The records of a topic, by partition, in order."""
+    found = {}
+    for record in read(settings, topic):
+        found.setdefault(record.partition, []).append(record)
+    return found
+
+
+def _decoded(row):
+    """An assignment, or the stream time that a tick brought."""
+    return decode(row.value, StreamTime if KIND in row.headers else Assignment)
+
+
+def _name(partition, record):
+    """What a record of `assignments` is known by."""
+    of = record.edition if isinstance(record, StreamTime) else record.story.id
+    return partition, type(record).__name__, of, record.position
 
 
 def _compare(verdict, topic, found, expected, key):
     """Compare (partition, record) with what there should be, in each partition in order."""
-    there, wanted = (Counter((partition, key(record)) for partition, record in side) for side in (found, expected))
-    verdict.twice += (there - wanted).total()
-    verdict.lost += (wanted - there).total()
+    _count(verdict, *(Counter((partition, key(record)) for partition, record in side) for side in (found, expected)))
     if _by_partition(found) != _by_partition(expected):
         verdict.differing.append(f"topic {topic}")
+
+
+def _count(verdict, there, wanted):
+    verdict.twice += (there - wanted).total()
+    verdict.lost += (wanted - there).total()
 
 
 def _by_partition(records):

@@ -1,5 +1,7 @@
 """All that is in the schema `news`, in comparable form."""
 
+from itertools import zip_longest
+
 import sqlalchemy as sa
 
 from pipeline.storage.engine import create_engine
@@ -17,3 +19,28 @@ def dump(uri):
             }
     finally:
         engine.dispose()
+
+
+def differing_tables(uri, other):
+    """The names of the tables that two databases do not hold alike, however large they are."""
+    engines = [create_engine(each).execution_options(isolation_level="AUTOCOMMIT") for each in (uri, other)]
+    try:
+        return [
+            table.name
+            for table in metadata.sorted_tables
+            if any(rows != others for rows, others in zip_longest(*(_pages(engine, table) for engine in engines)))
+        ]
+    finally:
+        for engine in engines:
+            engine.dispose()
+
+
+def _pages(engine, table, size=20_000):
+    """The rows of a table by key, so many at a time: a statement must not take too long."""
+    key = sa.tuple_(*table.primary_key)
+    statement = sa.select(table).order_by(*table.primary_key).limit(size)
+    last = None
+    with engine.connect() as connection:
+        while rows := connection.execute(statement if last is None else statement.where(key > last)).all():
+            yield rows
+            last = sa.tuple_(*(rows[-1]._mapping[column] for column in table.primary_key))
