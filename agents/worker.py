@@ -2,7 +2,9 @@
 
 import gc
 import logging
+import os
 import sys
+import threading
 
 import faust
 import structlog
@@ -15,10 +17,14 @@ from pipeline.replay import warm_up
 from pipeline.storage.engine import DatabaseError
 from pipeline.upgrade import NewerRow
 
+log = structlog.get_logger()
+
 GC_THRESHOLDS = (100_000, 50, 100)
 """State lives for days: to look for garbage among it as often as Python does costs a fifth of the time."""
 KNOWN = (DatabaseError, NewerRow, StateError, KafkaError)
 """Errors that their last words explain: they need no traceback."""
+GRACE = 15.0
+"""Seconds that a worker has to finish what it is at when it is told to end: supervisors kill after 30."""
 LATER = "Nothing is lost: start the worker again when it is mended."
 
 
@@ -47,6 +53,7 @@ def run(settings: Settings) -> None:
         sys.exit(f"newsburst worker: NEWSBURST_METRICS_PORT={settings.metrics_port}: {error}")
     worker = faust.Worker(app, loglevel=settings.log_level, redirect_stdouts=False, quiet=True)
     worker.spinner = None  # it would write a terminal's codes even to a file
+    worker.on_worker_shutdown = _end_in_time
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
@@ -69,6 +76,19 @@ def last_words(error: BaseException, settings: Settings) -> str:
             f"user must be allowed is in docs/security.md. {LATER}"
         )
     return f"{error} {LATER}"
+
+
+def _end_in_time() -> None:
+    """Give up in GRACE seconds what waits for a broker or a database that is away. It is not acknowledged, so nothing is lost."""
+    end = threading.Timer(GRACE, _give_up, [sys.exc_info()[1]])
+    end.daemon = True
+    end.start()
+
+
+def _give_up(error: BaseException | None) -> None:
+    log.warning("ends without finishing what waits for Kafka or Postgres; nothing is lost", error=error and repr(error))
+    sys.stdout.flush()
+    os._exit(0 if error is None else 1)
 
 
 def _says_more_than_last_words(record: logging.LogRecord) -> bool:

@@ -11,7 +11,9 @@ from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
 from pipeline.embedded.worker import SAYS_READY
-from tests.integration.helpers import wait_for, worker
+from tests.integration.helpers import prepare, send, wait_for, worker
+
+STORY = b"""{"url": "https://e.com/", "title": "Quake hits city", "publisher": "Daily", "crawled_at": "2024-05-01T12:00:00Z"}"""
 
 
 def last_words(**environment):
@@ -52,6 +54,16 @@ def test_a_worker_that_waits_for_kafka_ends_when_it_is_told_to(tmp_path):
     (port,) = free_ports(1)
     with worker(Settings(kafka=f"127.0.0.1:{port}"), log):
         wait_for(lambda: "waiting for Kafka" in log.read_text())
+
+
+def test_a_worker_ends_when_it_is_told_to_while_the_database_is_away(settings, tmp_path):
+    log = tmp_path / "worker.log"
+    (port,) = free_ports(1)
+    prepare(settings)
+    with worker(settings.model_copy(update={"postgres": f"postgresql://127.0.0.1:{port}/away"}), log):
+        send(settings, "stories", [(b"en", STORY)])
+        wait_for(lambda: "Postgres did not take a batch" in log.read_text())
+    assert "nothing is lost" in log.read_text()
 
 
 def test_a_worker_with_a_wrong_setting_names_it():

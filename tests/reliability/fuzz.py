@@ -330,7 +330,9 @@ def main():
                 time.sleep(0.2)
             time.sleep(8)  # the group is complete: what changes hands is worked on twice, which would be counted twice
             sending, watch = asyncio.run(fuzz(system, asked.messages, asked.rate, asked.seed))
-            sys.stderr.write(f"{sending.taken} taken, longest lag {watch.longest:.1f} s; comparing with the replay ...\n")
+            sys.stderr.write(
+                f"{sending.taken} taken, longest lag {watch.longest:.1f} s; comparing with the replay ...\n"
+            )
             stories, letters = accounted(system.settings)
             ended = sum(not worker.running for worker in system.workers)
             for worker in [*system.workers]:
