@@ -212,6 +212,13 @@ class StageTable(Generic[R, E]):
             try:
                 await sender.start()
                 rows = await self._read(number)
+                if rows.transaction_open:  # though whoever had begun one was shut out when our sender started
+                    log.error(
+                        "Kafka lost the end of a transaction: its messages come again. Kafka 4.1 to 4.3 do so when they crash; "
+                        "see docs/decisions/0013-a-kafka-that-keeps-its-markers.md",
+                        topic=self._topic,
+                        partition=number,
+                    )
                 check_rule(rows.rule or {}, self._settings.rule())
                 begin = [self._rule(number)] if rows.rule is None else []
                 editions, newest = await asyncio.to_thread(self._build, rows)

@@ -53,6 +53,8 @@ class Rows:
     """rows of stream times, by key"""
     rule: dict[str, str] | None = None
     """the rule they were made by; None if there are none yet"""
+    transaction_open: bool = False
+    """whether a transaction had begun behind them and not ended"""
 
 
 async def read_rows(settings: Settings, table: str, partition: int) -> Rows:
@@ -73,13 +75,7 @@ async def read_rows(settings: Settings, table: str, partition: int) -> Rows:
         while await consumer.position(of) < end:
             for record in (await consumer.getmany(of, timeout_ms=500)).get(of, []):
                 _take(rows, table, record)
-        if (consumer.highwater(of) or 0) > end:  # whoever had begun a transaction here was shut out before we read
-            log.error(
-                "Kafka lost the end of a transaction: its messages come again. Kafka 4.1 to 4.3 do so when they crash; see "
-                "docs/decisions/0013-a-kafka-that-keeps-its-markers.md",
-                topic=topic,
-                partition=partition,
-            )
+        rows.transaction_open = (consumer.highwater(of) or 0) > end
         return rows
     finally:
         await consumer.stop()
