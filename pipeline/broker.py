@@ -165,7 +165,7 @@ async def seek(settings: Settings, topic: str, partition: int, offset: int) -> i
     """Have the workers go on at an offset; returns where they would have. Raises BrokerError."""
     of = TopicPartition(topic, partition)
     if running := await workers(settings):
-        raise BrokerError(f"{running} workers run: stop them before.")
+        raise BrokerError(f"Workers still run ({running}): stop them first.")
     async with admin(settings) as client:
         if of not in await partitions(client, [topic]):
             raise BrokerError(f"Kafka at {settings.kafka} has no partition {partition} of topic {topic}.")

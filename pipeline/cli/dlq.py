@@ -115,7 +115,7 @@ def requeue_(names: tuple[str, ...], everything: bool, dry_run: bool, **chosen: 
         fresh = [letter for letter in found if not letter.done]
         wanted = [letter for letter in fresh if letter.requeued < MOST and not unsendable(settings, letter)]
         if held := sum(letter.requeued >= MOST for letter in fresh):
-            click.echo(f"{held} letters have failed {MOST} times again and are left: name them to send them.", err=True)
+            click.echo(f"Left, for they have failed {MOST} times again: {held}. Name them to send them.", err=True)
         for letter in fresh:
             if why := unsendable(settings, letter):
                 click.echo(shown(f"{letter.name} is left: {why}"), err=True)

@@ -48,6 +48,11 @@ def _spelled(sign: str) -> str:
     return sign.encode("ascii", "backslashreplace").decode() if ord(sign) > 127 else f"\\x{ord(sign):02x}"
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number with what it counts: `1 line`, `2,000 lines`."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def print_json(value: Any) -> None:
     """A value as one line of JSON, whose strings hold nothing that a terminal obeys."""
     plain = msgspec.json.encode(value).decode()

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from pipeline.broker import StoryProducer
-from pipeline.cli.output import shown
+from pipeline.cli.output import counted, shown
 from pipeline.config import Settings, load
 from pipeline.files import Line, read_stories
 from pipeline.times import to_micros
@@ -36,7 +36,8 @@ def produce(file: str, speed: float | None, quiet: bool) -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     stream = not Path(file).is_file()
     sent, refused = asyncio.run(_produce(load(), file, speed, quiet, stream=stream))
-    click.echo(f"{sent} stories sent" + (f", {refused} lines refused." if refused else "."), err=True)
+    bad = f", {counted(refused, 'line', 'lines')} refused" if refused else ""
+    click.echo(f"{counted(sent, 'story', 'stories')} sent{bad}.", err=True)
     if refused:
         raise SystemExit(1)
 

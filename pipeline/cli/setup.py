@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 
 from pipeline.broker import BrokerError, Gauge, check_topics, clock_ahead, create_topics, grow_topics, mend_topics
 from pipeline.changelogs import wrong_state
+from pipeline.cli.output import counted
 from pipeline.config import Settings, load
 from pipeline.schemas import write_schemas
 from pipeline.storage import migrate as migrations
@@ -122,8 +123,8 @@ def _work(settings: Settings) -> Iterator[tuple[bool, str]]:
             f"How far the workers are cannot be seen: {error!r}. What this user must be allowed is in docs/security.md.",
         )
     else:
-        yield True, f"The workers have {lag:,} records to finish."
-        yield True, f"There are {dead:,} dead letters{': see `newsburst dlq list`' if dead else ''}."
+        yield True, f"The workers have {counted(lag, 'record', 'records')} to finish."
+        yield True, f"Dead letters: {dead:,}{'; see `newsburst dlq list`' if dead else ''}."
     try:
         yield _clock("Kafka", asyncio.run(clock_ahead(settings)))
     except KafkaError as error:

@@ -96,6 +96,6 @@ def reset(yes: bool) -> None:
 def _confirm(settings: Settings, yes: bool) -> None:
     """Raises ClickException while workers run, and Abort if it is not wanted."""
     if running := asyncio.run(workers(settings)):
-        raise click.ClickException(f"{running} workers run: stop them before.")
+        raise click.ClickException(f"Workers still run ({running}): stop them first.")
     if not yes:
         click.confirm("Go on?", abort=True)

@@ -98,7 +98,7 @@ def test_produce_reads_standard_input(settings):
         text=True,
         check=True,
     )
-    assert done.stderr == "1 stories sent.\n"
+    assert done.stderr == "1 story sent.\n"
     assert len(read(settings, "stories")) == 1
 
 
@@ -204,7 +204,7 @@ def test_topics_and_schema_are_made_checked_and_found_by_the_doctor(settings):
     assert run("topics", "check", settings=settings).exit_code == 0
     assert "revision" in run("migrate", settings=settings).output
     well = run("doctor", settings=settings)
-    assert "ok   The workers have 0 records to finish.\nok   There are 0 dead letters.\n" in well.output
+    assert "ok   The workers have 0 records to finish.\nok   Dead letters: 0.\n" in well.output
     assert (well.exit_code, "FAIL" in well.output) == (0, False), well.output
 
 
