@@ -10,15 +10,12 @@ import asyncio
 import gzip
 import json
 import random
-import shutil
 import struct
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import cramjam
 from aiokafka.client import AIOKafkaClient
@@ -31,7 +28,7 @@ from pipeline.unreadable import UnreadableRecord
 from tests.integration.helpers import read
 from tests.reliability.feed import SAMPLE
 from tests.reliability.promise import judge, other_database
-from tests.reliability.system import System
+from tests.reliability.system import System, folder_of_run
 
 HEADER, CRC_AT, ATTRIBUTES_AT = 61, 17, 21
 LARGEST = 900_000
@@ -321,8 +318,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs when something is wrong")
     asked = parser.parse_args()
-    folder, well = Path(tempfile.mkdtemp(prefix="newsburst-fuzz-")), False
-    try:
+    with folder_of_run("fuzz", keep=asked.keep) as folder:
         with System(folder) as system:
             for _ in range(asked.workers):
                 system.start_worker()
@@ -350,12 +346,8 @@ def main():
         figures |= {"refused by the broker": sum(sending.refused.values()), "longest lag, s": round(watch.longest, 1)}
         figures |= {"largest worker, MB": round(watch.largest / 1e6)} | asdict(verdict) | {"kept": well}
         sys.stdout.write(json.dumps(figures) + "\n")
-    finally:
-        if well or not asked.keep:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            sys.stderr.write(f"The logs are in {folder}.\n")
-    sys.exit(0 if well else 1)
+        if not well:
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
+from agents.batches import by_partition
 from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime, decode
 from pipeline.replay import Step, replay_log
 from pipeline.storage.engine import create_engine
@@ -44,7 +45,7 @@ class Verdict:
 
 def replayed(settings):
     """The pure replay of what is on the fingerprints topic, partition by partition: yields (partition, step)."""
-    for partition, records in sorted(_partitions(settings, "fingerprints").items()):
+    for partition, records in by_partition(read(settings, "fingerprints")).items():
         log = (
             (record.offset, read_tick(record) if KIND in record.headers else decode(record.value, Fingerprint))
             for record in records
@@ -59,7 +60,7 @@ def judge(settings, other_database, sent=()):
     Holds what is on the topics as bytes, and of the replay only its last step.
     """
     verdict, new, states, expected_updates = Verdict(), set(), {}, []
-    rows = {partition: iter(records) for partition, records in _partitions(settings, "assignments").items()}
+    rows = {partition: iter(records) for partition, records in by_partition(read(settings, "assignments")).items()}
     there, wanted, alike = Counter(), Counter(), True
     migrate(other_database)
     writer = Writer(other_database)
@@ -101,14 +102,6 @@ def judge(settings, other_database, sent=()):
         verdict.differing.append("topic clusters")
     verdict.differing += [f"table {name}" for name in differing_tables(settings.postgres, other_database)]
     return verdict
-
-
-def _partitions(settings, topic):
-    """The records of a topic, by partition, in order."""
-    found = {}
-    for record in read(settings, topic):
-        found.setdefault(record.partition, []).append(record)
-    return found
 
 
 def _decoded(row):

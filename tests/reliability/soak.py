@@ -10,19 +10,16 @@ import asyncio
 import json
 import logging
 import random
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 
 from pipeline.broker import Gauge
 from tests.reliability.feed import feed, messages
 from tests.reliability.promise import judge, other_database
-from tests.reliability.system import DRAIN, System
+from tests.reliability.system import DRAIN, System, folder_of_run
 
 MOST_WORKERS = 4
 FROZEN = 15
@@ -192,9 +189,7 @@ def main():
     asked = parser.parse_args()
     share = asked.messages / 200_000
     harms = {name: max(1, round(times * share)) for name, times in HARM.items()}
-    folder = Path(tempfile.mkdtemp(prefix="newsburst-soak-"))
-    kept = False
-    try:
+    with folder_of_run("soak", keep=asked.keep) as folder:
         with System(folder, disk="3g") as system:
             if asked.backlog:
                 figures, verdict = soak(system, asked.messages, 0, asked.seed, {})
@@ -202,12 +197,8 @@ def main():
                 figures, verdict = soak(system, asked.messages, asked.minutes * 60, asked.seed, harms)
         kept = verdict.kept
         sys.stdout.write(json.dumps(figures | asdict(verdict) | {"kept": kept}) + "\n")
-    finally:
-        if kept or not asked.keep:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            sys.stderr.write(f"The logs are in {folder}.\n")
-    sys.exit(0 if kept else 1)
+        if not kept:
+            sys.exit(1)
 
 
 if __name__ == "__main__":

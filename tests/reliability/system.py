@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,21 @@ from pipeline.storage.migrate import migrate
 
 DRAIN = 10
 """Seconds in which a worker ends after SIGTERM."""
+
+
+@contextlib.contextmanager
+def folder_of_run(name, *, keep):
+    """A folder that is deleted afterwards; with `keep` it stays when the run raises, be it to exit."""
+    folder = Path(tempfile.mkdtemp(prefix=f"newsburst-{name}-"))
+    try:
+        yield folder
+    except BaseException:
+        if keep:
+            sys.stderr.write(f"The logs are in {folder}.\n")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass
