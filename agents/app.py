@@ -12,21 +12,21 @@ from faust.types import TP
 from mode import CrashingSupervisor
 
 from agents import cluster, detect, fingerprint, normalise, store
-from agents.chunks import WAITING, ChunkScheduler, hand_over_chunks
-from agents.faust_fixes import correct_faust
-from agents.health import serve, watch
-from agents.outbox import Sender
-from agents.tables import StageTable
-from agents.ticks import keep_ticking
-from pipeline.broker import BrokerError, admin
+from agents.runtime.health import serve, watch
+from agents.runtime.log_end import LogEnd
+from agents.runtime.producer import PackedProducer
+from agents.runtime.state import StateStore
+from agents.runtime.ticks import keep_ticking
+from agents.transport.chunks import WAITING_CHUNKS, ChunkScheduler
+from agents.transport.consumer import Transport, stop_flow_before_seek
 from pipeline.config import Settings
-from pipeline.connection import tls
 from pipeline.embedded.worker import SAYS_READY
-from pipeline.unreadable import read_everything
+from pipeline.kafka.admin import BrokerError, admin
+from pipeline.kafka.connection import tls
 
 log = structlog.get_logger()
 
-LOOK_AGAIN = 5.0
+RETRY_S = 5.0
 """Seconds after which a worker that waits for the broker looks for it again."""
 
 
@@ -46,8 +46,11 @@ class App(faust.App):  # type: ignore[misc]
                 break
             except BrokerError as error:
                 log.warning("waiting for Kafka", error=str(error))
-                await self.sleep(LOOK_AGAIN)
+                await self.sleep(RETRY_S)
         await super().on_start()
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
 
     def _create_directories(self) -> None:
         """None: Faust would make folders for its tables in the working folder, where a container may not write."""
@@ -59,7 +62,7 @@ class App(faust.App):  # type: ignore[misc]
 
 
 def create_app(settings: Settings) -> App:
-    """The app with its five agents and two tables."""
+    """The app with its five agents."""
     app = App(
         settings.topic_prefix,
         version=1,
@@ -74,7 +77,7 @@ def create_app(settings: Settings) -> App:
         stream_recovery_delay=0.0,
         stream_wait_empty=False,
         ConsumerScheduler=ChunkScheduler,
-        stream_buffer_maxsize=WAITING,
+        stream_buffer_maxsize=WAITING_CHUNKS,
         agent_supervisor=CrashingSupervisor,  # Faust would restart a failing agent for ever, in silence
         broker_commit_interval=1.0,
         broker_session_timeout=6.0,  # how long the partitions of a killed worker wait for another
@@ -82,22 +85,21 @@ def create_app(settings: Settings) -> App:
         consumer_auto_offset_reset="earliest",
     )
     app.broker_answers = partial(_answers, settings)
-    correct_faust(app)
-    read_everything()
-    hand_over_chunks()
-    sender = Sender(settings)
+    app.on_rebalance_complete.connect(stop_flow_before_seek, weak=False)
+    producer, log_end = PackedProducer(settings), LogEnd(settings)
     for stage in (normalise, fingerprint, store):
-        stage.declare(app, settings, sender)
-    clustering = cluster.declare(app, settings)
-    tables: list[StageTable[Any, Any]] = [clustering, detect.declare(app, settings, clustering)]
+        stage.declare(app, settings, producer)
+    clustering = cluster.declare(app, settings, log_end)
+    detection = detect.declare(app, settings, log_end, after=clustering)
+    states: list[StateStore[Any, Any]] = [clustering, detection]
 
     @app.task  # type: ignore[untyped-decorator]
     async def ticks() -> None:
-        await keep_ticking(settings, sender, lambda: _living(clustering))
+        await keep_ticking(settings, producer, lambda: _living(clustering))
 
-    app.closing = [sender.close, *(table.close for table in tables)]
+    app.closing = [producer.close, log_end.close, *(state.close for state in states)]
     if settings.metrics_port:
-        serve(watch(app, settings, tables), settings.metrics_host, settings.metrics_port)
+        serve(watch(app, settings, states), settings.metrics_host, settings.metrics_port)
     app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
     return app
 
@@ -107,12 +109,12 @@ async def _answers(settings: Settings) -> None:
         pass
 
 
-def _living(clustering: StageTable[Any, Any]) -> Iterator[tuple[int, str]]:
+def _living(clustering: StateStore[Any, Any]) -> Iterator[tuple[int, str]]:
     """The editions that have clusters, each with its partition."""
-    for number, editions in clustering.held().items():
-        for name, edition in editions.items():
-            if edition.clusters:
-                yield number, name
+    for number, states in clustering.states().items():
+        for edition, state in states.items():
+            if state.clusters:
+                yield number, edition
 
 
 def _credentials(settings: Settings) -> Any:

@@ -1,105 +1,94 @@
-"""The cluster agent: `fingerprints` to `assignments` and `clusters`, on the table `clustering`."""
+"""The cluster agent: `fingerprints` to `assignments` and `clusters`; its state is on the changelog `clustering`."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import faust
 from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches, by_partition
-from agents.dead_letters import letter
-from agents.metrics import count
-from agents.outbox import Message, Outbox
-from agents.tables import Partition, StageTable
+from agents.runtime.log_end import LogEnd
+from agents.runtime.metrics import count
+from agents.runtime.producer import Message, Messages
+from agents.runtime.rows import Changelog, StateOf
+from agents.runtime.state import Partition, StateStore
+from agents.transport.batches import Raw, batches, by_partition
 from pipeline.config import Settings
+from pipeline.kafka.decode import decode_record, decode_tick
 from pipeline.languages.background import background
-from pipeline.records import KIND, Assignment, Cluster, Fingerprint, InvalidRecord, Place, decode, encode
-from pipeline.stages.cluster import check, cluster, tick
-from pipeline.stages.clustering import Edition, restore
-from pipeline.stages.lifetimes import Dropped
+from pipeline.records import KIND, Assignment, Cluster, Fingerprint, Place, decode, encode
+from pipeline.stages.cluster.stage import check, cluster, tick_clusters
+from pipeline.stages.cluster.state import ClusterState, restore
+from pipeline.stages.lifetimes import Expired
 from pipeline.times import from_millis
-from pipeline.unreadable import read, read_tick
 
 STAGE = "cluster"
 
 
-def declare(app: faust.App, settings: Settings) -> StageTable[Assignment, Edition]:
-    """Add the agent to the app; returns its table."""
+def declare(app: faust.App, settings: Settings, log_end: LogEnd) -> StateStore[Assignment, ClusterState]:
+    """Add the agent to the app; returns the store of its state."""
     assignments, clusters = settings.topic("assignments"), settings.topic("clusters")
     rule, weights = settings.cluster_rule(), settings.score_weights()
-    table = StageTable(
-        app,
-        settings,
-        STAGE,
-        "clustering",
-        "fingerprints",
-        Assignment,
-        _place_of,
-        lambda name: Edition(background(name), rule, weights),
-        restore,
-    )
+    changelog = Changelog(settings, "clustering")
+    state_of = StateOf(Assignment, _place, lambda edition: ClusterState(background(edition), rule, weights), restore)
+    store = StateStore(app, settings, STAGE, changelog, "fingerprints", state_of, log_end)
 
-    def say(state: Cluster, number: int) -> Message:
-        return Message(clusters, state.id.encode(), encode(state), number)
+    @contextmanager
+    def work(partition: Partition[ClusterState], messages: Messages) -> Iterator[Callable[[ConsumerRecord], str]]:
+        number = partition.number
+        latest: dict[str, Cluster] = {}  # of a cluster that grew more than once in this batch, one message is sent
 
-    def pass_time(
-        partition: Partition[Edition], record: ConsumerRecord, outbox: Outbox, latest: dict[str, Cluster]
-    ) -> bool:
-        at, number = read_tick(record), partition.number
-        edition = partition.editions.get(at.edition)
-        passed = edition and tick(edition, at, record.offset)
-        if not passed:
-            return False
-        drop(number, passed.dropped, outbox, latest)
-        row, key = encode(passed.stream_time), at.edition.encode()
-        outbox.append(table.time(number, at.edition, row))
-        outbox.append(Message(assignments, key, row, number, [KIND]))
-        return True
+        def work_on(record: ConsumerRecord) -> str:
+            return tick(record) if KIND in record.headers else story(record)
 
-    def drop(number: int, dropped: Dropped, outbox: Outbox, latest: dict[str, Cluster]) -> None:
-        outbox += table.drop(number, dropped)
-        for cluster_id in dropped.clusters:
-            if cluster_id in latest:
-                outbox.append(say(latest.pop(cluster_id), number))
-            outbox.append(Message(clusters, cluster_id.encode(), None, number))
+        def tick(record: ConsumerRecord) -> str:
+            at = decode_tick(record)
+            state = partition.states.get(at.edition)
+            passed = state and tick_clusters(state, at, record.offset)
+            if not passed:
+                return "repeated"
+            delete(passed.expired)
+            row = encode(passed.stream_time)
+            messages.append(changelog.time(number, at.edition, row))
+            messages.append(Message(assignments, at.edition.encode(), row, number, [KIND]))
+            return "ticks"
 
-    def work(partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox) -> Counter[str]:
-        number, outcomes = partition.number, Counter[str]()
-        latest: dict[str, Cluster] = {}  # a cluster that grew in this batch is told of once
-        for record in records:
-            try:
-                if KIND in record.headers:
-                    outcomes["ticks" if pass_time(partition, record, outbox, latest) else "repeated"] += 1
-                    continue
-                fingerprint = read(record, Fingerprint)
-                check(fingerprint, from_millis(record.timestamp))
-            except InvalidRecord as error:
-                outbox.append(letter(STAGE, record, error))
-                outcomes["dead"] += 1
-                continue
-            outcome = cluster(partition.edition(fingerprint.story.edition), fingerprint, record.offset)
+        def story(record: ConsumerRecord) -> str:
+            fingerprint = decode_record(record, Fingerprint)
+            check(fingerprint, from_millis(record.timestamp))
+            outcome = cluster(partition.state(fingerprint.story.edition), fingerprint, record.offset)
             if outcome is None:
-                outcomes["repeated"] += 1
-                continue
-            story, row = outcome.assignment.story, encode(outcome.assignment)
-            drop(number, outcome.dropped, outbox, latest)
-            outbox.append(table.row(number, story.id, row, revision=outcome.assignment.revision))
-            outbox.append(Message(assignments, story.id.encode(), row, number))
-            latest |= {state.id: state for state in outcome.clusters}
-            outcomes["revised" if outcome.assignment.revision else "late" if outcome.assignment.late else "done"] += 1
-        outbox += (say(state, number) for state in latest.values())
-        return outcomes
+                return "repeated"
+            delete(outcome.expired)
+            assignment = outcome.assignment
+            story_id, row = assignment.story.id, encode(assignment)
+            messages.append(changelog.row(number, story_id, row, revision=assignment.revision))
+            messages.append(Message(assignments, story_id.encode(), row, number))
+            latest.update((cluster.id, cluster) for cluster in outcome.clusters)
+            return "revised" if assignment.revision else "late" if assignment.late else "done"
+
+        def delete(expired: Expired) -> None:
+            messages.extend(changelog.delete(number, expired))
+            for cluster_id in expired.clusters:
+                if cluster_id in latest:
+                    messages.append(message(latest.pop(cluster_id)))
+                messages.append(Message(clusters, cluster_id.encode(), None, number))
+
+        def message(cluster: Cluster) -> Message:
+            return Message(clusters, cluster.id.encode(), encode(cluster), number)
+
+        yield work_on
+        messages.extend(map(message, latest.values()))
 
     @app.agent(app.topic(settings.topic("fingerprints"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
-                count(STAGE, await table.transact(number, records, work))
+                count(STAGE, await store.transact(number, records, work))
 
-    return table
+    return store
 
 
-def _place_of(row: bytes) -> tuple[str, int]:
+def _place(row: bytes) -> tuple[str, int]:
     found = decode(row, Place)
     return found.story.edition, found.position

@@ -1,7 +1,7 @@
-"""The detect agent: `assignments` to `events`, on the table `detection`."""
+"""The detect agent: `assignments` to `events`; its state is on the changelog `detection`."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -9,104 +9,84 @@ from typing import Any
 import faust
 from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches, by_partition
-from agents.dead_letters import letter
-from agents.metrics import UPDATE_SECONDS, count
-from agents.outbox import Message, Outbox
-from agents.tables import Partition, StageTable
+from agents.runtime.log_end import LogEnd
+from agents.runtime.metrics import UPDATE_SECONDS, count
+from agents.runtime.producer import Message, Messages
+from agents.runtime.rows import Changelog, StateOf
+from agents.runtime.state import Partition, StateStore
+from agents.transport.batches import Raw, batches, by_partition
 from pipeline.config import Settings
-from pipeline.records import (
-    KIND,
-    Assignment,
-    Detection,
-    DetectionPlace,
-    EventUpdate,
-    InvalidRecord,
-    StreamTime,
-    decode,
-    encode,
-)
-from pipeline.stages import clustering
-from pipeline.stages.counting import Edition, restore
-from pipeline.stages.detect import check, check_time, detect, tick
+from pipeline.kafka.decode import decode_record
+from pipeline.records import KIND, Assignment, Detection, DetectionPlace, EventUpdate, StreamTime, decode, encode
+from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.stage import check, check_time, detect, tick_events
+from pipeline.stages.detect.state import DetectState, restore
 from pipeline.times import from_millis
-from pipeline.unreadable import read
 
 STAGE = "detect"
 
 
 def declare(
-    app: faust.App, settings: Settings, after: StageTable[Assignment, clustering.Edition]
-) -> StageTable[Detection, Edition]:
-    """Add the agent to the app, behind the stage that has the table `after`; returns its own."""
-    topic = settings.topic("events")
+    app: faust.App, settings: Settings, log_end: LogEnd, after: StateStore[Assignment, ClusterState]
+) -> StateStore[Detection, DetectState]:
+    """Add the agent to the app; returns the store of its state, which loads after that of the stage before."""
+    events = settings.topic("events")
     rule, weights = settings.detect_rule(), settings.score_weights()
-    table = StageTable(
-        app,
-        settings,
-        STAGE,
-        "detection",
-        "assignments",
-        Detection,
-        _place_of,
-        lambda _: Edition(rule, weights),
-        restore,
-        after,
-    )
+    changelog = Changelog(settings, "detection")
+    state_of = StateOf(Detection, _place, lambda _: DetectState(rule, weights), restore)
+    store = StateStore(app, settings, STAGE, changelog, "assignments", state_of, log_end, after)
 
-    def say(updates: list[EventUpdate], number: int, outbox: Outbox) -> None:
-        for update in updates:
-            outbox.append(Message(topic, update.event_id.encode(), encode(update), number))
-            if update.caused_by is not None:
-                UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
-
-    def pass_time(partition: Partition[Edition], record: ConsumerRecord, outbox: Outbox, end: int) -> bool:
-        passed, number = read(record, StreamTime), partition.number
-        check_time(passed, end, from_millis(record.timestamp))
-        edition = partition.editions.get(passed.edition)
-        outcome = edition and tick(edition, passed)
-        if not outcome:
-            return False
-        outbox += table.drop(number, outcome.dropped)
-        outbox.append(table.time(number, passed.edition, encode(passed)))
-        say(outcome.updates, number, outbox)
-        return True
-
+    @contextmanager
     def work(
-        partition: Partition[Edition], records: Iterator[ConsumerRecord], outbox: Outbox, end: int
-    ) -> Counter[str]:
-        number, outcomes = partition.number, Counter[str]()
-        for record in records:
-            try:
-                if KIND in record.headers:
-                    outcomes["ticks" if pass_time(partition, record, outbox, end) else "repeated"] += 1
-                    continue
-                assignment = read(record, Assignment)
-                check(assignment, end, from_millis(record.timestamp))
-                outcome = detect(partition.edition(assignment.story.edition), assignment)
-            except InvalidRecord as error:
-                outbox.append(letter(STAGE, record, error))
-                outcomes["dead"] += 1
-                continue
+        partition: Partition[DetectState], messages: Messages, end: int
+    ) -> Iterator[Callable[[ConsumerRecord], str]]:
+        number = partition.number
+
+        def work_on(record: ConsumerRecord) -> str:
+            return tick(record) if KIND in record.headers else story(record)
+
+        def tick(record: ConsumerRecord) -> str:
+            passed = decode_record(record, StreamTime)
+            check_time(passed, end, from_millis(record.timestamp))
+            state = partition.states.get(passed.edition)
+            outcome = state and tick_events(state, passed)
+            if not outcome:
+                return "repeated"
+            messages.extend(changelog.delete(number, outcome.expired))
+            messages.append(changelog.time(number, passed.edition, encode(passed)))
+            publish(outcome.updates)
+            return "ticks"
+
+        def story(record: ConsumerRecord) -> str:
+            assignment = decode_record(record, Assignment)
+            check(assignment, end, from_millis(record.timestamp))
+            outcome = detect(partition.state(assignment.story.edition), assignment)
             if outcome is None:
-                outcomes["repeated"] += 1
-                continue
-            outbox += table.drop(number, outcome.dropped)
-            outbox.append(table.row(number, assignment.story.id, encode(outcome.row), revision=assignment.revision))
-            say(outcome.updates, number, outbox)
-            outcomes["revised" if assignment.revision else "done"] += 1
-        return outcomes
+                return "repeated"
+            row = encode(outcome.row)
+            messages.extend(changelog.delete(number, outcome.expired))
+            messages.append(changelog.row(number, assignment.story.id, row, revision=assignment.revision))
+            publish(outcome.updates)
+            return "revised" if assignment.revision else "done"
+
+        def publish(updates: list[EventUpdate]) -> None:
+            for update in updates:
+                messages.append(Message(events, update.event_id.encode(), encode(update), number))
+                if update.caused_by is not None:
+                    UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
+
+        yield work_on
 
     @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
-                end = await table.end_of_log(number)  # what is read here was on the log before
-                count(STAGE, await table.transact(number, records, partial(work, end=end)))
+                end = await log_end.of(number)  # what is read here was on the log before
+                count(STAGE, await store.transact(number, records, partial(work, end=end)))
 
-    return table
+    return store
 
 
-def _place_of(row: bytes) -> tuple[str, int]:
+def _place(row: bytes) -> tuple[str, int]:
     found = decode(row, DetectionPlace).assignment
     return found.story.edition, found.position

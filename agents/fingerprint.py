@@ -1,40 +1,37 @@
 """The fingerprint agent: `normalised` to `fingerprints`, keyed by edition, so that one worker owns all of an edition."""
 
+from functools import partial
 from typing import Any
 
 import faust
+from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches
-from agents.budget import STORY, budget
-from agents.dead_letters import letter
-from agents.metrics import count
-from agents.outbox import Message, Outbox, Sender
+from agents.runtime.budget import STORY_S
+from agents.runtime.dead_letters import work_through
+from agents.runtime.metrics import count
+from agents.runtime.producer import Message, Messages, PackedProducer
+from agents.transport.batches import Raw, batches
 from pipeline.config import Settings
+from pipeline.kafka.decode import decode_record
 from pipeline.records import NormalisedStory, encode
 from pipeline.stages.fingerprint import fingerprint
-from pipeline.unreadable import read
 
 STAGE = "fingerprint"
 
 
-def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
+def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> None:
     """Add the agent to the app."""
     topic = settings.topic("fingerprints")
 
+    def work(messages: Messages, record: ConsumerRecord) -> str:
+        made = fingerprint(decode_record(record, NormalisedStory))
+        messages.append(Message(topic, made.story.edition.encode(), encode(made)))
+        return "done"
+
     @app.agent(app.topic(settings.topic("normalised"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        async for messages in batches(app, stream):
-            outbox: Outbox = []
-            done = 0
-            with budget(STORY) as begin_next:
-                for message in messages:
-                    begin_next()
-                    try:
-                        record = fingerprint(read(message, NormalisedStory))
-                    except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                        outbox.append(letter(STAGE, message, error))
-                        continue
-                    outbox.append(Message(topic, record.story.edition.encode(), encode(record)))
-                    done += 1
-            await sender.send(outbox)
-            count(STAGE, {"done": done, "dead": len(messages) - done})
+        async for records in batches(app, stream):
+            messages: Messages = []
+            outcomes = work_through(STAGE, records, partial(work, messages), messages, STORY_S)
+            await producer.send(messages)
+            count(STAGE, outcomes)

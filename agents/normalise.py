@@ -1,44 +1,41 @@
 """The normalise agent: `stories` to `normalised`, each story to the partition it came from, so that order is kept."""
 
+from functools import partial
 from typing import Any
 
 import faust
+from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches
-from agents.budget import STORY, budget
-from agents.dead_letters import letter
-from agents.metrics import count
-from agents.outbox import Message, Outbox, Sender
+from agents.runtime.budget import STORY_S
+from agents.runtime.dead_letters import work_through
+from agents.runtime.metrics import count
+from agents.runtime.producer import Message, Messages, PackedProducer
+from agents.transport.batches import Raw, batches
 from pipeline.config import Settings
+from pipeline.kafka.decode import decode_record
 from pipeline.records import Story, encode
 from pipeline.stages.normalise import normalise
 from pipeline.stages.profiles import stems
 from pipeline.times import from_millis
-from pipeline.unreadable import read
 
 STAGE = "normalise"
 
 
-def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
+def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> None:
     """Add the agent to the app."""
     topic = settings.topic("normalised")
     stemmed = stems(settings.profile)
 
+    def work(messages: Messages, record: ConsumerRecord) -> str:
+        story, received_at = decode_record(record, Story), from_millis(record.timestamp)
+        normalised = normalise(story, received_at, settings.language, stems=stemmed)
+        messages.append(Message(topic, normalised.id.encode(), encode(normalised), record.partition))
+        return "done"
+
     @app.agent(app.topic(settings.topic("stories"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        async for messages in batches(app, stream):
-            outbox: Outbox = []
-            done = 0
-            with budget(STORY) as begin_next:
-                for message in messages:
-                    begin_next()
-                    try:
-                        story, received_at = read(message, Story), from_millis(message.timestamp)
-                        normalised = normalise(story, received_at, settings.language, stems=stemmed)
-                    except Exception as error:  # noqa: BLE001 - one story must not stop the others, whatever is in it
-                        outbox.append(letter(STAGE, message, error))
-                        continue
-                    outbox.append(Message(topic, normalised.id.encode(), encode(normalised), message.partition))
-                    done += 1
-            await sender.send(outbox)
-            count(STAGE, {"done": done, "dead": len(messages) - done})
+        async for records in batches(app, stream):
+            messages: Messages = []
+            outcomes = work_through(STAGE, records, partial(work, messages), messages, STORY_S)
+            await producer.send(messages)
+            count(STAGE, outcomes)

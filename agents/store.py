@@ -3,27 +3,30 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import faust
 from aiokafka.structs import ConsumerRecord
 
-from agents.batches import Raw, batches
-from agents.dead_letters import letter
-from agents.metrics import count
-from agents.outbox import Outbox, Sender
+from agents.runtime.budget import STORY_S
+from agents.runtime.dead_letters import dead_letter, work_through
+from agents.runtime.metrics import count
+from agents.runtime.producer import Messages, PackedProducer
+from agents.transport.batches import Raw, batches
 from pipeline.config import Settings
-from pipeline.dead_letters import FROM
+from pipeline.kafka.dead_letters import FROM
+from pipeline.kafka.decode import decode_record
+from pipeline.kafka.topics import RETRY
 from pipeline.records import KIND, Assignment, Cluster, EventUpdate, InvalidRecord, Record
 from pipeline.storage.write import Writer
-from pipeline.topics import RETRY
-from pipeline.unreadable import read
 
 STAGE = "store"
-SIZE = 1_000
+BATCH_RECORDS = 1_000
+"""Records that make a batch full: a transaction of Postgres costs more than one of Kafka."""
 
 
-def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
+def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> None:
     """Add the agent to the app."""
     kinds: dict[str, type[Record]] = {
         settings.topic("assignments"): Assignment,
@@ -32,27 +35,28 @@ def declare(app: faust.App, settings: Settings, sender: Sender) -> None:
     }
     retry = settings.topic(RETRY)
 
+    def work(records: list[Record], sources: list[ConsumerRecord], source: ConsumerRecord) -> str:
+        kind = kinds.get(source.topic, Assignment)
+        is_tombstone = source.value is None and kind is Cluster  # of an expired cluster, which Postgres keeps
+        if not is_tombstone and KIND not in source.headers:
+            records.append(decode_record(source, kind))
+            sources.append(source)
+        return "done"
+
     @app.agent(app.topic(*kinds, retry, schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         writer = Writer(settings.postgres)
-        async for messages in batches(app, stream, SIZE):
-            outbox: Outbox = []
+        async for batch in batches(app, stream, BATCH_RECORDS):
+            came = [_as_it_came(record, kinds) if record.topic == retry else record for record in batch]
+            messages: Messages = []
             records: list[Record] = []
             sources: list[ConsumerRecord] = []
-            for record in messages:
-                message = _as_it_came(record, kinds) if record.topic == retry else record
-                kind = kinds.get(message.topic, Assignment)
-                if (message.value is None and kind is Cluster) or KIND in message.headers:
-                    continue  # the tombstone of a dropped cluster, which Postgres keeps, or a tick
-                try:
-                    records.append(read(message, kind))
-                    sources.append(message)
-                except InvalidRecord as error:
-                    outbox.append(letter(STAGE, message, error))
-            for index, reason in await asyncio.to_thread(writer.write_acceptable, records):
-                outbox.append(letter(STAGE, sources[index], ValueError(reason)))
-            await sender.send(outbox)
-            count(STAGE, {"done": len(messages) - len(outbox), "dead": len(outbox)})
+            outcomes = work_through(STAGE, came, partial(work, records, sources), messages, STORY_S)
+            refused = await asyncio.to_thread(writer.write_acceptable, records)
+            messages.extend(dead_letter(STAGE, sources[index], InvalidRecord(reason)) for index, reason in refused)
+            outcomes.update(done=-len(refused), dead=len(refused))
+            await producer.send(messages)
+            count(STAGE, outcomes)
 
 
 def _as_it_came(record: ConsumerRecord, topics: Collection[str]) -> ConsumerRecord:

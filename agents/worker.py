@@ -11,21 +11,21 @@ import structlog
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from agents.app import create_app
-from pipeline.changelogs import StateError
 from pipeline.config import Settings, SettingsError, load
+from pipeline.kafka.changelogs import StateError
+from pipeline.kafka.upgrade import NewerRow
 from pipeline.replay import warm_up
 from pipeline.storage.engine import DatabaseError
-from pipeline.upgrade import NewerRow
 
 log = structlog.get_logger()
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """State lives for days: to look for garbage among it as often as Python does costs a fifth of the time."""
-KNOWN = (DatabaseError, NewerRow, StateError, KafkaError)
+EXPLAINED = (DatabaseError, NewerRow, StateError, KafkaError)
 """Errors that their last words explain: they need no traceback."""
-GRACE = 15.0
+SHUTDOWN_TIMEOUT_S = 15.0
 """Seconds that a worker has to finish what it is at when it is told to end: supervisors kill after 30."""
-LATER = "Nothing is lost: start the worker again when it is mended."
+RESTART_HINT = "Nothing is lost: start the worker again when it is mended."
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def run(settings: Settings) -> None:
         worker.execute_from_commandline()
     except SystemExit as end:
         reason = end.__context__
-        if isinstance(reason, KNOWN):
+        if isinstance(reason, EXPLAINED):
             sys.exit(f"newsburst worker: {last_words(reason, settings)}")
         raise
 
@@ -68,19 +68,19 @@ def last_words(error: BaseException, settings: Settings) -> str:
     if isinstance(error, KafkaConnectionError):
         return (
             f"No Kafka answers at {settings.kafka} (NEWSBURST_KAFKA), or it takes no login: {error}. "
-            f"`newsburst doctor` says more. {LATER}"
+            f"`newsburst doctor` says more. {RESTART_HINT}"
         )
     if isinstance(error, KafkaError):
         return (
             f"Kafka refuses for good: {type(error).__name__}: {error}. `newsburst doctor` says what is missing; what a worker's "
-            f"user must be allowed is in docs/security.md. {LATER}"
+            f"user must be allowed is in docs/security.md. {RESTART_HINT}"
         )
-    return f"{error} {LATER}"
+    return f"{error} {RESTART_HINT}"
 
 
 def _end_in_time() -> None:
-    """Give up in GRACE seconds what waits for a broker or a database that is away. It is not acknowledged, so nothing is lost."""
-    end = threading.Timer(GRACE, _give_up, [sys.exc_info()[1]])
+    """Give up what waits for a broker or a database that is away: it is not acknowledged, so nothing is lost."""
+    end = threading.Timer(SHUTDOWN_TIMEOUT_S, _give_up, [sys.exc_info()[1]])
     end.daemon = True
     end.start()
 
@@ -94,7 +94,7 @@ def _give_up(error: BaseException | None) -> None:
 def _says_more_than_last_words(record: logging.LogRecord) -> bool:
     """Whether to log this: a failure that its last words explain needs no traceback, and no second one."""
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, KNOWN) and "Reraising" not in record.getMessage()
+    return not isinstance(error, EXPLAINED) and "Reraising" not in record.getMessage()
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from bench.news import RECEIVED, ROOT, many
 from pipeline.languages.background import background
 from pipeline.records import Assignment, decode, encode
 from pipeline.replay import fingerprints, warm_up
-from pipeline.stages import clustering, counting
-from pipeline.stages.cluster import cluster
-from pipeline.stages.detect import detect
+from pipeline.stages.cluster.stage import cluster
+from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.stage import detect
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import shipped
 
@@ -61,16 +62,16 @@ def _fill(count: int) -> tuple[list[tuple[int, float, float]], list[float]]:
     empty = own.memory_info().rss
     points: list[tuple[int, float, float]] = []
     costs: list[float] = []
-    clusterings, detections = clustering.Edition(background("en")), counting.Edition()
+    cluster_states, detect_states = ClusterState(background("en")), DetectState()
     source = fingerprints(many(count), RECEIVED)
     for done in range(STEP, count + 1, STEP):
         made = list(islice(source, STEP))  # beforehand: that is not what is measured
         start = time.perf_counter()
         for position, story in made:
-            clustered = cluster(clusterings, story, position)
+            clustered = cluster(cluster_states, story, position)
             assert clustered is not None
             row = decode(encode(clustered.assignment), Assignment)  # as in a worker, the stages share nothing
-            detect(detections, row)
+            detect(detect_states, row)
         costs.append((time.perf_counter() - start) / STEP * 1e6)
         if done % FIRST == 0:
             points.append((done, statistics.median(costs[-10:]), (own.memory_info().rss - empty) / done))

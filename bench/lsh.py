@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bench.figures import Figure, absolute, compare, timed
 from bench.news import token_sets
 from pipeline.similarity import minhash
-from pipeline.similarity.buckets import BucketTables, band_keys, insert, query
+from pipeline.similarity.buckets import SMALLEST, Buckets, band_keys, insert, new_buckets, query
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.universal import ROWS
 
@@ -20,22 +20,18 @@ MOST_BYTES = 500
 
 @kernel
 def _online(
+    buckets: Buckets,
     signatures: NDArray[np.uint32],
     rows: int,
-    head: NDArray[np.int32],
-    node: NDArray[np.uint32],
-    seen: NDArray[np.uint8],
-    first: int,
-    capacity: int,
     found: NDArray[np.int64],
     shared: NDArray[np.int64],
 ) -> int:
     """Query, then insert, story after story; returns how many candidates there were."""
     candidates = 0
     for index in range(len(signatures)):
-        keys = band_keys(signatures[index], len(head), rows)
-        candidates += query(head, node, seen, keys, 0, first + index, capacity, found, shared)
-        insert(head, node, keys, first + index)
+        keys = band_keys(signatures[index], len(buckets.head), rows)
+        candidates += query(buckets, keys, found, shared)
+        insert(buckets, keys)
     return candidates
 
 
@@ -43,25 +39,20 @@ class Ours:
     """The bucket tables, filled in batches."""
 
     def __init__(self, capacity: int) -> None:
-        self.tables = BucketTables(BANDS, min(capacity, NEWEST))
-        self._capacity = capacity
+        self.buckets = new_buckets(BANDS, capacity, SMALLEST)
         self._found, self._shared = np.empty((2, 2_000_000), np.int64)
 
     def run(self, signatures: NDArray[np.uint32]) -> int:
         """Query and insert these."""
-        candidates = 0
-        tables = self.tables
-        for start in range(0, len(signatures), BATCH):
-            batch = signatures[start : start + BATCH]
-            first = tables.next_number(len(batch))
-            arrays = tables.head, tables.node, tables.seen
-            candidates += _online(batch, BAND_ROWS, *arrays, first, self._capacity, self._found, self._shared)
-        return candidates
+        return sum(
+            _online(self.buckets, signatures[start : start + BATCH], BAND_ROWS, self._found, self._shared)
+            for start in range(0, len(signatures), BATCH)
+        )
 
     @property
     def bytes(self) -> int:
         """What the arrays take."""
-        return self.tables.head.nbytes + self.tables.node.nbytes + self.tables.seen.nbytes
+        return self.buckets.head.nbytes + self.buckets.node.nbytes + self.buckets.seen.nbytes
 
 
 def signatures(count: int) -> NDArray[np.uint32]:

@@ -11,10 +11,11 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
-from agents.faust_fixes import FETCH_WAIT
-from agents.outbox import Message, Sender
+from agents.runtime.producer import Message, PackedProducer
+from agents.transport.consumer import FETCH_WAIT_MS
 from agents.worker import GC_THRESHOLDS
 from pipeline.config import Settings, load
+from pipeline.kafka.topics import changelog
 from pipeline.languages.background import background
 from pipeline.records import (
     Assignment,
@@ -28,14 +29,14 @@ from pipeline.records import (
     encode,
 )
 from pipeline.replay import warm_up
-from pipeline.stages import clustering, counting
-from pipeline.stages.cluster import cluster
-from pipeline.stages.detect import detect
+from pipeline.stages.cluster.stage import cluster
+from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.stage import detect
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 from pipeline.storage.write import Writer
 from pipeline.times import from_millis
-from pipeline.topics import changelog
 
 BATCH = 500
 Handle = Callable[[list[Any]], Awaitable[None]]
@@ -49,7 +50,7 @@ async def loop(settings: Settings, stage: str, topics: list[str], handle: Handle
         group_id=f"{settings.topic_prefix}-{stage}",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        fetch_max_wait_ms=FETCH_WAIT,
+        fetch_max_wait_ms=FETCH_WAIT_MS,
     )
     await consumer.start()
     while True:
@@ -64,9 +65,9 @@ async def main() -> None:
     """All five loops in one process."""
     settings = load()
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
-    sender, writer = Sender(settings), Writer(settings.postgres)
-    clusterings: dict[str, clustering.Edition] = {}
-    detections: dict[str, counting.Edition] = {}
+    sender, writer = PackedProducer(settings), Writer(settings.postgres)
+    cluster_states: dict[str, ClusterState] = {}
+    detect_states: dict[str, DetectState] = {}
     rows: dict[bytes, bytes] = {}
 
     def row(table: str, story_id: str, value: bytes | None, partition: int) -> Message:
@@ -95,11 +96,9 @@ async def main() -> None:
         for record in records:
             one = decode(record.value, Fingerprint)
             name = one.story.edition
-            if name not in clusterings:
-                clusterings[name] = clustering.Edition(
-                    background(name), settings.cluster_rule(), settings.score_weights()
-                )
-            outcome = cluster(clusterings[name], one, record.offset)
+            if name not in cluster_states:
+                cluster_states[name] = ClusterState(background(name), settings.cluster_rule(), settings.score_weights())
+            outcome = cluster(cluster_states[name], one, record.offset)
             if outcome is None:
                 continue
             value = encode(outcome.assignment)
@@ -116,9 +115,9 @@ async def main() -> None:
         for record in records:
             one = decode(record.value, Assignment)
             name = one.story.edition
-            if name not in detections:
-                detections[name] = counting.Edition(settings.detect_rule(), settings.score_weights())
-            outcome = detect(detections[name], one)
+            if name not in detect_states:
+                detect_states[name] = DetectState(settings.detect_rule(), settings.score_weights())
+            outcome = detect(detect_states[name], one)
             if outcome is None:
                 continue
             messages.append(row("detection", one.story.id, encode(outcome.row), record.partition))

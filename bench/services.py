@@ -14,10 +14,12 @@ from pathlib import Path
 import psutil
 import sqlalchemy as sa
 
-from pipeline.broker import Gauge, StoryProducer, create_topics
 from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.postgres import EmbeddedPostgres
+from pipeline.kafka.admin import create_topics
+from pipeline.kafka.producer import StoryProducer
+from pipeline.kafka.progress import GroupProgress
 from pipeline.records import Story
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
@@ -100,8 +102,8 @@ def offsets(settings: Settings, topic: str) -> int:
 
 
 async def _offsets(settings: Settings, topic: str) -> int:
-    async with Gauge(settings) as gauge:
-        return await gauge.offsets(topic)
+    async with GroupProgress(settings) as progress:
+        return await progress.offsets(topic)
 
 
 def wait_until(reached: Callable[[], bool], worker: psutil.Process, every: float = 0.05) -> None:

@@ -8,16 +8,16 @@ from contextlib import suppress
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from agents.outbox import Message, Sender
+from agents.runtime.producer import Message, PackedProducer
 from bench.figures import Figure, absolute, compare
 from bench.news import RECEIVED, many, week
 from bench.services import WORKER, fresh, offsets, process, produce, services, stored, wait_until
-from pipeline.broker import StoryProducer
 from pipeline.config import Settings
-from pipeline.connection import connection
+from pipeline.kafka.connection import connection
+from pipeline.kafka.producer import StoryProducer
+from pipeline.kafka.topics import changelog
 from pipeline.records import Detection, EventUpdate, Story, decode, encode
 from pipeline.replay import fingerprints, replay
-from pipeline.topics import changelog
 
 STORIES_A_SECOND = 2_000
 RATE = 200
@@ -122,7 +122,7 @@ async def _latency(settings: Settings, stories: list[Story], seconds: int) -> li
 
 async def _fill(settings: Settings, count: int) -> None:
     """Put the rows of so many stories on the changelogs, as a worker would have left them, from positions below 0."""
-    sender = Sender(settings)
+    sender = PackedProducer(settings)
     messages: list[Message] = []
     tables = changelog(settings, "clustering"), changelog(settings, "detection")
     for step in replay(fingerprints(many(count), RECEIVED)):

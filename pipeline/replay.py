@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story, StreamTime, Tick
-from pipeline.stages import clustering, counting
-from pipeline.stages import detect as detect_stage
-from pipeline.stages.cluster import cluster, tick
-from pipeline.stages.detect import detect
+from pipeline.stages.cluster.stage import cluster, tick_clusters
+from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.stage import detect, tick_events
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
+from pipeline.stages.observer import DecisionObserver
 from pipeline.stages.rules import ClusterRule, DetectRule
-from pipeline.stages.watch import Watch
 from pipeline.stages.weights import Weights
 
 
@@ -42,10 +42,10 @@ def replay(
     cluster_rule: ClusterRule | None = None,
     detect_rule: DetectRule | None = None,
     weights: Weights | None = None,
-    watch: Watch | None = None,
+    observer: DecisionObserver | None = None,
 ) -> Iterator[Step]:
     """Cluster and detect over (position, fingerprint) in log order; repeated stories bring no step."""
-    for step in replay_log(fingerprints, cluster_rule, detect_rule, weights, watch):
+    for step in replay_log(fingerprints, cluster_rule, detect_rule, weights, observer):
         assert isinstance(step, Step)
         yield step
 
@@ -55,27 +55,27 @@ def replay_log(
     cluster_rule: ClusterRule | None = None,
     detect_rule: DetectRule | None = None,
     weights: Weights | None = None,
-    watch: Watch | None = None,
+    observer: DecisionObserver | None = None,
 ) -> Iterator[Step | TimeStep]:
     """The same over a log that has ticks in it."""
-    clusterings: dict[str, clustering.Edition] = {}
-    detections: dict[str, counting.Edition] = {}
+    cluster_states: dict[str, ClusterState] = {}
+    detect_states: dict[str, DetectState] = {}
     for position, record in log:
         if isinstance(record, Tick):
-            of = clusterings.get(record.edition)
-            passed = of and tick(of, record, position)
+            of = cluster_states.get(record.edition)
+            passed = of and tick_clusters(of, record, position)
             if passed:
-                ended = detect_stage.tick(detections[record.edition], passed.stream_time)
+                ended = tick_events(detect_states[record.edition], passed.stream_time)
                 yield TimeStep(passed.stream_time, ended.updates if ended else [])
             continue
         edition = record.story.edition
-        if edition not in clusterings:
-            clusterings[edition] = clustering.Edition(background(edition), cluster_rule, weights, watch)
-            detections[edition] = counting.Edition(detect_rule, weights, watch)
-        clustered = cluster(clusterings[edition], record, position)
+        if edition not in cluster_states:
+            cluster_states[edition] = ClusterState(background(edition), cluster_rule, weights, observer)
+            detect_states[edition] = DetectState(detect_rule, weights, observer)
+        clustered = cluster(cluster_states[edition], record, position)
         if clustered is None:
             continue
-        detected = detect(detections[edition], clustered.assignment)
+        detected = detect(detect_states[edition], clustered.assignment)
         yield Step(clustered.assignment, clustered.clusters, detected.updates if detected else [])
 
 

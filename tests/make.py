@@ -76,3 +76,16 @@ def assignment(position, cluster_id, *args, merged=(), duplicate_of=None, **kwar
         similar=[],
         duplicate_of=duplicate_of,
     )
+
+
+def uncompiled(patch, *modules):
+    """Have Python run the kernels of these modules, on handles that are plain classes."""
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            plain = (
+                getattr(value, "py_func", None) or vars(value).get("__wrapped__")
+                if hasattr(value, "__dict__")
+                else None
+            )
+            if plain is not None and name != "cache":
+                patch.setattr(module, name, plain)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pipeline.config import SettingsError, load
-from pipeline.connection import tls
+from pipeline.kafka.connection import tls
 from pipeline.times import HOUR
 
 

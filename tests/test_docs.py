@@ -9,7 +9,7 @@ import pytest
 from pipeline import records
 from pipeline.cli import main
 from pipeline.config import Settings
-from pipeline.topics import STREAMS
+from pipeline.kafka.topics import STREAMS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,8 +9,6 @@ import click
 from aiokafka.errors import KafkaError
 
 from pipeline import __version__
-from pipeline.broker import BrokerError
-from pipeline.changelogs import StateError
 from pipeline.cli import (
     demo,
     dlq,
@@ -34,6 +32,8 @@ from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
 from pipeline.embedded.services import AlreadyRunning
 from pipeline.evaluation.picture import PictureError
+from pipeline.kafka.admin import BrokerError
+from pipeline.kafka.changelogs import StateError
 from pipeline.records import InvalidRecord
 from pipeline.storage.engine import DatabaseError
 

@@ -12,7 +12,6 @@ import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from pipeline.broker import Gauge, StoryProducer, create_topics
 from pipeline.cli.output import console, print_rows, shown
 from pipeline.cli.produce import Pace
 from pipeline.config import Settings, load
@@ -20,7 +19,10 @@ from pipeline.embedded.guard import Guarded
 from pipeline.embedded.services import embedded_services
 from pipeline.embedded.worker import start_worker
 from pipeline.files import load_stories
-from pipeline.listen import listen
+from pipeline.kafka.admin import create_topics
+from pipeline.kafka.producer import StoryProducer
+from pipeline.kafka.progress import GroupProgress
+from pipeline.kafka.read import listen
 from pipeline.records import EventUpdate, Story, decode
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
@@ -81,7 +83,7 @@ async def _play(settings: Settings, stories: list[Story], speed: float, worker: 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     reader = Reader(settings.postgres)
     dead = 0
-    async with Gauge(settings) as gauge:
+    async with GroupProgress(settings) as workers:
         with Progress(*columns, console=console) as progress:
             stored = progress.add_task("stories in Postgres", total=len(stories))
             tasks = [
@@ -93,10 +95,10 @@ async def _play(settings: Settings, stories: list[Story], speed: float, worker: 
                 while not done:
                     await asyncio.sleep(0.5)
                     _check(tasks, worker)
-                    dead = await gauge.dead_letters()
+                    dead = await workers.dead_letters()
                     count = await asyncio.to_thread(reader.count, "stories")
                     progress.update(stored, completed=count)
-                    done = tasks[0].done() and count + dead >= len(stories) and await gauge.lag() == 0
+                    done = tasks[0].done() and count + dead >= len(stories) and await workers.lag() == 0
                 await asyncio.sleep(0.5)
             finally:
                 for task in tasks:

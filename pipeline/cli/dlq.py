@@ -10,7 +10,7 @@ import click
 
 from pipeline.cli.output import cell, print_json, print_rows, shown
 from pipeline.config import Settings, load
-from pipeline.dead_letters import MOST, Letter, kind, letters, requeue, unsendable
+from pipeline.kafka.dead_letters import MOST, Letter, kind, letters, requeue, unsendable
 
 Command = Callable[..., None]
 LAYOUT = "\n\t"

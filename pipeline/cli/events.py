@@ -10,9 +10,9 @@ from rich.text import Text
 
 from pipeline.cli.output import console, print_json, shown
 from pipeline.config import Settings, load
-from pipeline.listen import listen
+from pipeline.kafka.decode import decode_record
+from pipeline.kafka.read import listen
 from pipeline.records import EventUpdate, InvalidRecord
-from pipeline.unreadable import read
 
 
 @click.command()
@@ -32,7 +32,7 @@ def events(follow: bool, alerts: bool, as_json: bool) -> None:
 async def _events(settings: Settings, follow: bool, alerts: bool, as_json: bool) -> None:
     async for record in listen(settings, ["events"], follow=follow):
         try:
-            update = read(record, EventUpdate)
+            update = decode_record(record, EventUpdate)
         except InvalidRecord as error:
             click.echo(shown(f"events:{record.partition}:{record.offset}: {error}"), err=True)
             continue

@@ -4,8 +4,8 @@ import asyncio
 
 import click
 
-from pipeline.broker import seek as move
 from pipeline.config import load
+from pipeline.kafka.admin import seek as move
 
 
 @click.command()

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 from aiokafka.errors import KafkaError
 
-from pipeline.broker import BrokerError, Gauge, check_topics, clock_ahead, create_topics, grow_topics, mend_topics
-from pipeline.changelogs import wrong_state
 from pipeline.cli.output import counted
 from pipeline.config import Settings, load
+from pipeline.kafka.admin import BrokerError, check_topics, clock_ahead, create_topics, grow_topics, mend_topics
+from pipeline.kafka.changelogs import wrong_state
+from pipeline.kafka.progress import GroupProgress
 from pipeline.schemas import write_schemas
 from pipeline.storage import migrate as migrations
 from pipeline.storage.engine import DatabaseError
@@ -111,12 +112,12 @@ def doctor() -> None:
 
 
 def _work(settings: Settings) -> Iterator[tuple[bool, str]]:
-    async def gauge() -> tuple[int, int]:
-        async with Gauge(settings) as reader:
+    async def progress() -> tuple[int, int]:
+        async with GroupProgress(settings) as reader:
             return await reader.lag(), await reader.dead_letters()
 
     try:
-        lag, dead = asyncio.run(gauge())
+        lag, dead = asyncio.run(progress())
     except KafkaError as error:
         yield (
             False,

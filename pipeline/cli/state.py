@@ -5,11 +5,11 @@ from collections import Counter
 
 import click
 
-from pipeline.broker import workers
-from pipeline.changelogs import adopt as adopt_rule
-from pipeline.changelogs import forget, rules
 from pipeline.cli.output import print_json, print_rows
 from pipeline.config import Settings, load
+from pipeline.kafka.admin import workers
+from pipeline.kafka.changelogs import adopt as adopt_rule
+from pipeline.kafka.changelogs import forget, rules
 from pipeline.storage.positions import forget_positions
 
 

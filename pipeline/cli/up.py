@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import click
 
-from pipeline.broker import create_topics, mend_topics
 from pipeline.config import load
 from pipeline.embedded.guard import Guarded
 from pipeline.embedded.services import embedded_services
 from pipeline.embedded.worker import SAYS_READY, start_worker
+from pipeline.kafka.admin import create_topics, mend_topics
 from pipeline.storage.migrate import migrate
 
 

@@ -106,8 +106,8 @@ def fit(
     for _ in range(rounds):
         result, watches = _measure(streams, weights, cluster_rule, detect_rule)
         tell(result)
-        for watch in watches:
-            for all_, new in zip(decisions, (watch.joins, watch.merges, watch.renewals), strict=True):
+        for observer in watches:
+            for all_, new in zip(decisions, (observer.joins, observer.merges, observer.renewals), strict=True):
                 all_.features += new.features
                 all_.answers += new.answers
         weights = Weights(
@@ -133,17 +133,17 @@ def _measure(
 ) -> tuple[Round, list[LabelledWatch]]:
     watches = [LabelledWatch(stream.truth) for stream in streams]
     measured = [
-        _replay(stream, weights, cluster_rule, detect_rule, watch)
-        for stream, watch in zip(streams, watches, strict=True)
+        _replay(stream, weights, cluster_rule, detect_rule, observer)
+        for stream, observer in zip(streams, watches, strict=True)
     ]
     found, told = (sum(values) / len(streams) for values in zip(*measured, strict=True))
     return Round(weights, found, told), watches
 
 
 def _replay(
-    stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, watch: LabelledWatch
+    stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, observer: LabelledWatch
 ) -> tuple[float, float]:
-    steps = list(replay(stream.fingerprints, cluster_rule, detect_rule, weights, watch))
+    steps = list(replay(stream.fingerprints, cluster_rule, detect_rule, weights, observer))
     found, labels = labelled(steps, final_clusters(steps), stream.truth)
     judged = judge(steps, stream.truth, detect_rule)
     return bcubed(found, labels).f1, alert_scores(judged).f1

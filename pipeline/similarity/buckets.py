@@ -21,10 +21,12 @@ ever deleted: slots are used again, and a head whose item has gone leads to node
 the chains are linked anew, when there are more items than slots.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.compiled import kernel
+from pipeline.similarity.compiled import handle, kernel
 
 Keys = NDArray[np.int64]
 """One key for each band of a signature."""
@@ -60,59 +62,86 @@ def xor_keys(signature: NDArray[np.uint32], bands: int, rows: int) -> Keys:
     return keys.astype(np.int64)
 
 
+@handle
+@dataclass(slots=True)
+class Buckets:
+    """The arrays of the tables of all bands."""
+
+    head: NDArray[np.int32]
+    """slot of the newest item of each chain, by band and by key"""
+    node: NDArray[np.uint32]
+    """by slot and band: key, and how many numbers back the next item of the chain is"""
+    seen: NDArray[np.uint8]
+    """for `query` to count in; zeros between"""
+    oldest: int
+    """number of the oldest item that counts"""
+    next: int
+    """number of the next item"""
+    capacity: int
+
+
 class BucketTables:
     """One table of buckets a band, over numbered items."""
 
-    def __init__(self, bands: int, capacity: int) -> None:
-        self.oldest = self.next = 0
-        self._capacity = capacity
+    def __init__(self, bands: int, capacity: int, slots: int = SMALLEST) -> None:
+        self.buckets = new_buckets(bands, capacity, slots)
         self._most = bands * capacity
-        self._allocate(bands, SMALLEST)
-
-    def _allocate(self, bands: int, slots: int) -> None:
-        self.head = np.full((bands, slots), -1, np.int32)
-        """slot of the newest item of each chain"""
-        self.node = np.zeros((slots, bands, 2), np.uint32)
-        """key, and how many numbers back the next item of the chain is"""
-        self.seen = np.zeros(slots, np.uint8)
-        """for `query` to count in; zeros between"""
-
-    def next_number(self, count: int = 1) -> int:
-        """The number of the next item, with a slot for it; whoever takes it calls the kernel `insert` with it.
-
-        With `count`, the first of so many.
-        """
-        while self.next + count - self.oldest > len(self.node):
-            self._grow()
-        self.next += count
-        return self.next - count
 
     def insert(self, keys: Keys) -> int:
         """Put the next item into its bucket of every band; returns its number."""
-        number = self.next_number()
-        insert(self.head, self.node, keys, number)
-        return number
+        return insert(self.buckets, keys)
 
     def query(self, keys: Keys) -> tuple[Numbers, Numbers]:
         """The numbers of the items that share a bucket with these keys, ascending, and how many bands each shares."""
         found, shared = np.empty(self._most, np.int64), np.empty(self._most, np.int64)
-        count = query(self.head, self.node, self.seen, keys, self.oldest, self.next, self._capacity, found, shared)
+        count = query(self.buckets, keys, found, shared)
         order = np.argsort(found[:count])
         return found[order], shared[order]
 
     def forget(self, before: int) -> None:
         """Items with numbers below `before` no longer count."""
-        self.oldest = max(self.oldest, min(before, self.next))
-
-    def _grow(self) -> None:
-        old = self.node
-        self._allocate(old.shape[1], 2 * len(old))
-        _insert_again(self.head, self.node, old, self.oldest, self.next)
+        forget(self.buckets, before)
 
 
 @kernel
-def insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number: int) -> None:
-    """Put an item into the buckets of these keys."""
+def new_buckets(bands: int, capacity: int, slots: int) -> Buckets:
+    """Empty tables, with room for so many items: a power of two."""
+    head, node = np.full((bands, slots), -1, np.int32), np.zeros((slots, bands, 2), np.uint32)
+    return Buckets(head, node, np.zeros(slots, np.uint8), 0, 0, capacity)
+
+
+@kernel
+def forget(buckets: Buckets, before: int) -> None:
+    """Items with numbers below `before` no longer count."""
+    buckets.oldest = max(buckets.oldest, min(before, buckets.next))
+
+
+@kernel
+def insert(buckets: Buckets, keys: Keys) -> int:
+    """Put the next item into its bucket of every band; returns its number. The arrays double if there is no room."""
+    number = buckets.next
+    if number - buckets.oldest >= len(buckets.node):
+        _grow(buckets)
+    _link(buckets.head, buckets.node, keys, number)
+    buckets.next = number + 1
+    return number
+
+
+@kernel
+def _grow(buckets: Buckets) -> None:
+    old = buckets.node
+    slots, bands, _ = old.shape
+    buckets.head, buckets.node = np.full((bands, 2 * slots), -1, np.int32), np.zeros((2 * slots, bands, 2), np.uint32)
+    buckets.seen = np.zeros(2 * slots, np.uint8)
+    keys = np.empty(bands, np.int64)
+    for number in range(buckets.oldest, buckets.next):
+        for band in range(bands):
+            keys[band] = old[number & (slots - 1), band, 0]
+        _link(buckets.head, buckets.node, keys, number)
+
+
+@kernel
+def _link(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number: int) -> None:
     bands, slots = head.shape
     last = slots - 1  # slots are a power of two: `& last` is the remainder
     slot = number & last
@@ -126,29 +155,10 @@ def insert(head: NDArray[np.int32], node: NDArray[np.uint32], keys: Keys, number
 
 
 @kernel
-def _insert_again(
-    head: NDArray[np.int32], node: NDArray[np.uint32], old: NDArray[np.uint32], oldest: int, after: int
-) -> None:
-    keys = np.empty(len(head), np.int64)
-    for number in range(oldest, after):
-        for band in range(len(head)):
-            keys[band] = old[number & (len(old) - 1), band, 0]
-        insert(head, node, keys, number)
-
-
-@kernel
-def query(
-    head: NDArray[np.int32],
-    node: NDArray[np.uint32],
-    seen: NDArray[np.uint8],
-    keys: Keys,
-    oldest: int,
-    after: int,
-    capacity: int,
-    found: Numbers,
-    shared: Numbers,
-) -> int:
+def query(buckets: Buckets, keys: Keys, found: Numbers, shared: Numbers) -> int:
     """Fill `found` and `shared` as `BucketTables.query` returns them, but in any order; returns how many it found."""
+    head, node, seen = buckets.head, buckets.node, buckets.seen
+    oldest, after, capacity = buckets.oldest, buckets.next, buckets.capacity
     bands, slots = head.shape
     last = slots - 1
     newest, first = np.empty(bands, np.int64), np.empty((bands, 2), np.uint32)

@@ -1,16 +1,18 @@
 """Centroids: sums of TF-IDF vectors by group, in one hash table over (group, token), in whole numbers.
 
-An entry holds the sum of a token's weights in a group, and how many of the group's vectors hold it. The entries of a group
-are chained, so that groups can be merged and dropped. Who owns a place is kept apart from what it holds: most tokens that are
-looked up are in no centroid, and the answer then lies in few cache lines. Collisions probe the next place; dropped entries are
-marked, and go with those that hold nothing any more when the table is built anew. Sums fit 32 bits for groups of up to 32,767
-vectors, and inner products 64 bits.
+An entry holds the sum of a token's weights in a group, and how many of the group's vectors hold it: its documents. The entries of
+a group are chained, so that groups can be merged and deleted. The key of a slot is stored apart from its sums: most tokens looked
+up are in no centroid, and such a lookup then touches few cache lines. Collisions probe the next slot; deleted entries are marked,
+and go when the table is rebuilt, as do those whose sums are zero. Sums fit 32 bits for groups of up to 32,767 vectors, and inner
+products 64 bits.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.compiled import kernel
+from pipeline.similarity.compiled import handle, kernel
 from pipeline.similarity.items import Ids
 
 Weights = NDArray[np.int64]
@@ -21,72 +23,53 @@ Entries = NDArray[np.int32]
 Heads = NDArray[np.int64]
 """The newest entry of each group."""
 
-SUM, HELD, NEXT = range(3)
-"""Columns of the entries."""
+SUM, DOCUMENTS, NEXT = range(3)
+"""Columns of the entries: the sum of the token's weights, the number of vectors that hold it, the next entry of the group."""
 EMPTY, GONE = -1, -2
 GROUP = 4_294_967_296
 SPREAD = 2_654_435_761
 SMALLEST = 256
+SMALLEST_GROUPS = 64
 
 
+@handle
+@dataclass(slots=True)
 class Centroids:
     """The sums of all groups; a group is a small number."""
 
-    def __init__(self) -> None:
-        self._free: list[int] = []
-        self._groups = 0
-        self._used = 0
-        self.heads: Heads = np.full(64, -1, np.int64)
-        self._allocate(SMALLEST)
+    owners: Owners
+    entries: Entries
+    used: int
+    """places that are not EMPTY"""
+    heads: Heads
+    groups: int
+    """groups that were ever opened"""
+    free: NDArray[np.int64]
+    """those that were dropped, to be used again: the first `spare` of the array"""
+    spare: int
 
-    def _allocate(self, places: int) -> None:
-        self.owners: Owners = np.full(places, EMPTY, np.int64)
-        self.entries: Entries = np.zeros((places, 3), np.int32)
 
-    def open(self) -> int:
-        """A new, empty group."""
-        if self._free:
-            return self._free.pop()
-        if self._groups == len(self.heads):
-            self.heads = np.concatenate([self.heads, np.full(self._groups, -1, np.int64)])
-        self._groups += 1
-        return self._groups - 1
+@kernel
+def new_centroids(places: int = SMALLEST) -> Centroids:
+    """No groups, with room for half as many entries as there are places: a power of two."""
+    owners, entries = np.full(places, EMPTY, np.int64), np.zeros((places, 3), np.int32)
+    heads, free = np.full(SMALLEST_GROUPS, -1, np.int64), np.zeros(SMALLEST_GROUPS, np.int64)
+    return Centroids(owners, entries, 0, heads, 0, free, 0)
 
-    def count(self, group: int, ids: Ids, by: NDArray[np.int64]) -> None:
-        """Count tokens as held so many more times in a group, without weight."""
-        self.make_room(len(ids))
-        self._used += count_held(self.owners, self.entries, self.heads, group, ids, by)
 
-    def merge(self, into: int, group: int) -> int:
-        """Add one group's sums to another's, and drop it; returns by how much the square of the other's sum grew."""
-        self.make_room(_length(self.entries, self.heads, group))
-        new, grown = _merge(self.owners, self.entries, self.heads, into, group)
-        self._used += new
-        self._free.append(group)
-        return int(grown)
-
-    def drop(self, group: int, counted: int) -> None:
-        """Forget a group, and take the tokens that its vectors hold out of the counts of another."""
-        _drop(self.owners, self.entries, self.heads, group, counted)
-        self._free.append(group)
-
-    def made(self, new: int) -> None:
-        """A kernel has made so many new entries."""
-        self._used += new
-
-    def make_room(self, more: int) -> None:
-        """Build the table anew, with room for more, before it is half full."""
-        if 2 * (self._used + more) < len(self.owners):
-            return
-        owners, entries = self.owners, self.entries
-        live = int(np.count_nonzero((owners >= 0) & (entries[:, SUM] | entries[:, HELD] != 0)))
-        places = len(owners)
-        while 8 * (live + more) >= 3 * places:
-            places *= 2
-        self._allocate(places)
-        self.heads[:] = -1
-        _rebuild(self.owners, self.entries, self.heads, owners, entries)
-        self._used = live
+@kernel
+def open_group(centroids: Centroids) -> int:
+    """A new, empty group."""
+    if centroids.spare > 0:
+        centroids.spare -= 1
+        return int(centroids.free[centroids.spare])
+    if centroids.groups == len(centroids.heads):
+        heads, free = np.full(2 * centroids.groups, -1, np.int64), np.zeros(2 * centroids.groups, np.int64)
+        heads[: centroids.groups] = centroids.heads
+        free[: centroids.groups] = centroids.free
+        centroids.heads, centroids.free = heads, free
+    centroids.groups += 1
+    return centroids.groups - 1
 
 
 @kernel
@@ -108,45 +91,73 @@ def _put(owners: Owners, entries: Entries, heads: Heads, group: int, token: int)
         return entry, 0
     owners[entry] = group * GROUP + token
     entries[entry, SUM] = 0
-    entries[entry, HELD] = 0
+    entries[entry, DOCUMENTS] = 0
     entries[entry, NEXT] = heads[group]
     heads[group] = entry
     return entry, 1
 
 
 @kernel
-def add(
-    owners: Owners, entries: Entries, heads: Heads, group: int, ids: Ids, weights: Weights, held: int
-) -> tuple[int, int]:
-    """Add a vector to a group, its first `held` tokens as held; `make_room` came before, and `made` is to be told.
+def _make_room(centroids: Centroids, more: int) -> None:
+    """Build the table again, with room for more, before it is half full."""
+    if 2 * (centroids.used + more) < len(centroids.owners):
+        return
+    owners, entries = centroids.owners, centroids.entries
+    live = 0
+    for entry in range(len(owners)):
+        if owners[entry] >= 0 and (entries[entry, SUM] != 0 or entries[entry, DOCUMENTS] != 0):
+            live += 1
+    places = len(owners)
+    while 8 * (live + more) >= 3 * places:
+        places *= 2
+    centroids.owners, centroids.entries = np.full(places, EMPTY, np.int64), np.zeros((places, 3), np.int32)
+    centroids.heads[:] = -1
+    for entry in range(len(owners)):
+        key = owners[entry]
+        if key >= 0 and (entries[entry, SUM] != 0 or entries[entry, DOCUMENTS] != 0):
+            target, _ = _put(centroids.owners, centroids.entries, centroids.heads, key // GROUP, key % GROUP)
+            centroids.entries[target, SUM] = entries[entry, SUM]
+            centroids.entries[target, DOCUMENTS] = entries[entry, DOCUMENTS]
+    centroids.used = live
 
-    Returns how many entries are new, and by how much the sum's squared length grew.
+
+@kernel
+def add(centroids: Centroids, group: int, ids: Ids, weights: Weights, counted: int) -> int:
+    """Add a vector to a group; its first `counted` tokens count in the document frequencies.
+
+    Returns by how much the squared length of the sum grew.
     """
+    _make_room(centroids, len(ids))
+    owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     new = grown = 0
     for index in range(len(ids)):
         entry, made = _put(owners, entries, heads, group, ids[index])
         new += made
         grown += weights[index] * (2 * int(entries[entry, SUM]) + weights[index])
         entries[entry, SUM] += weights[index]
-        if index < held:
-            entries[entry, HELD] += 1
-    return new, grown
+        if index < counted:
+            entries[entry, DOCUMENTS] += 1
+    centroids.used += new
+    return grown
 
 
 @kernel
-def count_held(owners: Owners, entries: Entries, heads: Heads, group: int, ids: Ids, by: NDArray[np.int64]) -> int:
-    """Count tokens as held, as `Centroids.count`; returns how many entries are new."""
+def count_documents(centroids: Centroids, group: int, ids: Ids, by: NDArray[np.int64]) -> None:
+    """Count tokens as held by so many more documents of a group, without weight."""
+    _make_room(centroids, len(ids))
+    owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     new = 0
     for index in range(len(ids)):
         entry, made = _put(owners, entries, heads, group, ids[index])
         new += made
-        entries[entry, HELD] += by[index]
-    return new
+        entries[entry, DOCUMENTS] += by[index]
+    centroids.used += new
 
 
 @kernel
-def dot(owners: Owners, entries: Entries, heads: Heads, left: int, right: int) -> int:
+def dot(centroids: Centroids, left: int, right: int) -> int:
     """The inner product of the sums of two groups."""
+    owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     here, there = heads[left], heads[right]
     while here >= 0 and there >= 0:
         here, there = entries[here, NEXT], entries[there, NEXT]
@@ -163,7 +174,10 @@ def dot(owners: Owners, entries: Entries, heads: Heads, left: int, right: int) -
 
 
 @kernel
-def _merge(owners: Owners, entries: Entries, heads: Heads, into: int, group: int) -> tuple[int, int]:
+def merge_groups(centroids: Centroids, into: int, group: int) -> int:
+    """Add one group's sums to another's, and drop it; returns by how much the squared length of the other's sum grew."""
+    _make_room(centroids, _length(centroids.entries, centroids.heads, group))
+    owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     new = grown = 0
     entry = heads[group]
     while entry >= 0:
@@ -172,22 +186,32 @@ def _merge(owners: Owners, entries: Entries, heads: Heads, into: int, group: int
         more = int(entries[entry, SUM])
         grown += more * (2 * int(entries[target, SUM]) + more)
         entries[target, SUM] += entries[entry, SUM]
-        entries[target, HELD] += entries[entry, HELD]
+        entries[target, DOCUMENTS] += entries[entry, DOCUMENTS]
         owners[entry] = GONE
         entry = entries[entry, NEXT]
-    heads[group] = -1
-    return new, grown
+    centroids.used += new
+    _free(centroids, group)
+    return grown
 
 
 @kernel
-def _drop(owners: Owners, entries: Entries, heads: Heads, group: int, counted: int) -> None:
-    entry = heads[group]
+def drop_group(centroids: Centroids, group: int, frequencies: int) -> None:
+    """Forget a group, and take the documents of its tokens out of the counts of the group `frequencies`."""
+    owners, entries = centroids.owners, centroids.entries
+    entry = centroids.heads[group]
     while entry >= 0:
-        if entries[entry, HELD] > 0:
-            entries[place(owners, counted, owners[entry] % GROUP), HELD] -= entries[entry, HELD]
+        if entries[entry, DOCUMENTS] > 0:
+            entries[place(owners, frequencies, owners[entry] % GROUP), DOCUMENTS] -= entries[entry, DOCUMENTS]
         owners[entry] = GONE
         entry = entries[entry, NEXT]
-    heads[group] = -1
+    _free(centroids, group)
+
+
+@kernel
+def _free(centroids: Centroids, group: int) -> None:
+    centroids.heads[group] = -1
+    centroids.free[centroids.spare] = group
+    centroids.spare += 1
 
 
 @kernel
@@ -198,13 +222,3 @@ def _length(entries: Entries, heads: Heads, group: int) -> int:
         count += 1
         entry = entries[entry, NEXT]
     return count
-
-
-@kernel
-def _rebuild(owners: Owners, entries: Entries, heads: Heads, old: Owners, held: Entries) -> None:
-    for entry in range(len(old)):
-        key = old[entry]
-        if key >= 0 and (held[entry, SUM] != 0 or held[entry, HELD] != 0):
-            target, _ = _put(owners, entries, heads, key // GROUP, key % GROUP)
-            entries[target, SUM] = held[entry, SUM]
-            entries[target, HELD] = held[entry, HELD]

@@ -9,13 +9,14 @@ for it is what they cost: so all that is looked at of an item is one row, of two
 import math
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.buckets import SMALLEST, Numbers
-from pipeline.similarity.compiled import kernel
+from pipeline.similarity.buckets import Numbers
+from pipeline.similarity.compiled import handle, kernel
 
 SIZE, GROUP, UPPER, LOWER, TOKENS = range(5)
 """Columns of a row; the last is the first of the tokens."""
@@ -45,50 +46,65 @@ def _checksum(token: str) -> int:
     return zlib.crc32(token.encode())
 
 
+@handle
+@dataclass(slots=True)
 class Items:
     """The items from the oldest that counts on, in a ring of rows."""
 
-    def __init__(self) -> None:
-        self.rows: Rows = np.zeros((SMALLEST, COLUMNS), np.uint32)
-
-    def slot(self, number: int) -> int:
-        """In which row an item is that counts."""
-        return number & (len(self.rows) - 1)  # rows are a power of two
-
-    def print_of(self, number: int) -> int:
-        """The SimHash of an item that counts."""
-        row = self.rows[self.slot(number)]
-        return int(row[UPPER]) << HALF | int(row[LOWER])
-
-    def group_of(self, number: int) -> int:
-        """The group that an item is in that counts."""
-        return int(self.rows[self.slot(number), GROUP])
-
-    def reserve(self, number: int, oldest: int) -> None:
-        """Make sure of a row for an item; those before `oldest` no longer count."""
-        if number - oldest >= len(self.rows):
-            kept, old = np.arange(oldest, number), self.rows
-            self.rows = np.zeros((2 * len(old), COLUMNS), np.uint32)
-            self.rows[kept % len(self.rows)] = old[kept % len(old)]
-
-    def move(self, numbers: list[int], group: int) -> None:
-        """Put items into another group."""
-        self.rows[np.array(numbers, np.int64) % len(self.rows), GROUP] = group
+    rows: Rows
 
 
 @kernel
-def put(items: Rows, number: int, ids: Ids, upper: int, lower: int, group: int) -> None:
-    """Keep an item in its row, which was reserved; `upper` and `lower` are the halves of its SimHash."""
-    row = items[number & (len(items) - 1)]
+def new_items(slots: int) -> Items:
+    """No items, with room for so many: a power of two."""
+    return Items(np.zeros((slots, COLUMNS), np.uint32))
+
+
+@kernel
+def put(items: Items, oldest: int, number: int, ids: Ids, simhash: int, group: int) -> None:
+    """Keep an item in its row, with its signed SimHash. Those before `oldest` do not count; the rows double when full."""
+    if number - oldest >= len(items.rows):
+        old = items.rows
+        items.rows = np.zeros((2 * len(old), COLUMNS), np.uint32)
+        for kept in range(oldest, number):
+            items.rows[kept & (len(items.rows) - 1)] = old[kept & (len(old) - 1)]
+    row = items.rows[number & (len(items.rows) - 1)]
     size = min(len(ids), WIDTH)
-    row[SIZE], row[GROUP], row[UPPER], row[LOWER] = size, group, upper, lower
+    row[SIZE], row[GROUP], row[UPPER], row[LOWER] = size, group, simhash >> HALF & MASK, simhash & MASK
     for token in range(size):
         row[TOKENS + token] = ids[token]
 
 
 @kernel
+def move(items: Items, numbers: Numbers, oldest: int, group: int) -> None:
+    """Put items into another group, as far as they count."""
+    for number in numbers:
+        if number >= oldest:
+            items.rows[number & (len(items.rows) - 1), GROUP] = group
+
+
+@kernel
+def groups_of(items: Items, numbers: Numbers) -> Numbers:
+    """The groups of items that count."""
+    found = np.empty(len(numbers), np.int64)
+    for index in range(len(numbers)):
+        found[index] = items.rows[numbers[index] & (len(items.rows) - 1), GROUP]
+    return found
+
+
+@kernel
+def simhashes_of(items: Items, numbers: Numbers) -> NDArray[np.uint64]:
+    """The SimHashes of items that count."""
+    found = np.empty(len(numbers), np.uint64)
+    for index in range(len(numbers)):
+        row = items.rows[numbers[index] & (len(items.rows) - 1)]
+        found[index] = np.uint64(row[UPPER]) << np.uint64(HALF) | np.uint64(row[LOWER])
+    return found
+
+
+@kernel
 def rank(
-    items: Rows,
+    items: Items,
     numbers: Numbers,
     shared: Numbers,
     ids: Ids,
@@ -102,6 +118,7 @@ def rank(
     Fills `best` with their numbers and `scores` with their similarities, rounded to four places. Of the candidates,
     `numbers`, those with fewer `shared` bands than `least_shared` and those below `least` similarity are left out.
     """
+    rows = items.rows
     most = len(best)
     count = 0
     own_low = np.zeros(256, np.bool_)  # most tokens of a candidate are not even like one of ours in their low bits
@@ -110,7 +127,7 @@ def rank(
     for index in range(len(numbers)):
         if shared[index] < least_shared:
             continue
-        row = items[numbers[index] & (len(items) - 1)]
+        row = rows[numbers[index] & (len(rows) - 1)]
         common = 0
         size = int(row[SIZE])
         for there in range(size):

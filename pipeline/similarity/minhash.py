@@ -17,7 +17,7 @@ from pipeline.similarity.compiled import COMPILED
 from pipeline.similarity.minhash_compiled import TEXT, TOKEN, Signature, rolling, sign_joined, sign_shingles
 from pipeline.similarity.universal import LARGEST, PRIME, ROWS, A, B
 
-AT_ONCE = 1_000
+HASH_BATCH = 1_000
 """Tokens that numpy hashes at once."""
 
 
@@ -57,8 +57,8 @@ def _sign(tokens: Collection[str], values: Signature) -> None:
     """Fill in the signature of a set of tokens, by numpy."""
     values[:] = LARGEST
     checksums = np.array([zlib.crc32(token.encode()) for token in tokens], np.uint64)
-    for start in range(0, len(checksums), AT_ONCE):
-        residues = (checksums[start : start + AT_ONCE, None] * A.astype(np.uint64) + B) % np.uint64(PRIME)
+    for start in range(0, len(checksums), HASH_BATCH):
+        residues = (checksums[start : start + HASH_BATCH, None] * A.astype(np.uint64) + B) % np.uint64(PRIME)
         np.minimum(values, residues.min(axis=0), out=values, casting="unsafe")
 
 

@@ -49,6 +49,11 @@ def distance(left: int, right: int) -> int:
     return (left ^ right).bit_count()
 
 
+def signed(value: int) -> int:
+    """The same 64 bits as a signed number, which is what kernels take."""
+    return value - (value >> BITS - 1 << BITS)
+
+
 def to_hex(value: int) -> str:
     """The fingerprint as 16 hexadecimal digits, as records carry it."""
     return f"{value:016x}"

@@ -9,23 +9,22 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.centroids import EMPTY, HELD, Entries, Owners, place
+from pipeline.similarity.centroids import DOCUMENTS, EMPTY, Centroids, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
 
 UNIT = 65_536
 """The fixed-point length of a vector of length one."""
-BACKGROUND, EVERYWHERE = 0, 1
+BACKGROUND_FREQUENCY, DOCUMENT_FREQUENCY = 0, 1
 """Groups of the centroids that hold word counts only: those of a background, and those of all texts that are kept."""
 
 
 @kernel
 def weigh(
-    owners: Owners,
-    entries: Entries,
+    centroids: Centroids,
     ids: Ids,
     counts: NDArray[np.int64],
-    held: int,
+    headline_length: int,
     documents: int,
     lead_weight: float,
     terms: NDArray[np.float64],
@@ -33,22 +32,23 @@ def weigh(
 ) -> None:
     """The TF-IDF vector of a new text, `(1 + ln count) * ln((documents + 2) / (holding + 1/2))` scaled to length UNIT.
 
-    `ids` are its distinct tokens, of which the first `held` are its headline's; the others weigh `lead_weight` as much.
+    `ids` are its distinct tokens, of which the first `headline_length` are its headline's; others weigh `lead_weight` as much.
     `counts` has two rows: how often each token occurs, and whether it is marked. `documents` and those that hold a token count
     the text itself. Fills `weights`, none less than 1, and for the tokens of the headline the rows of `terms`: idf, rarity
     (documents over those that hold it), and whether it is marked.
     """
+    owners, entries = centroids.owners, centroids.entries
     square = 0.0
     raw = np.empty(len(ids))
     for token in range(len(ids)):
         holding = 1
-        for group in (BACKGROUND, EVERYWHERE):
+        for group in (BACKGROUND_FREQUENCY, DOCUMENT_FREQUENCY):
             entry = place(owners, group, ids[token])
             if owners[entry] != EMPTY:
-                holding += entries[entry, HELD]
+                holding += entries[entry, DOCUMENTS]
         idf = math.log((documents + 2) / (holding + 0.5))
         raw[token] = idf * (1.0 + math.log(counts[0, token]))
-        if token < held:
+        if token < headline_length:
             terms[0, token] = idf
             terms[1, token] = documents / holding
             terms[2, token] = counts[1, token]

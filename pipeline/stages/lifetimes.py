@@ -27,7 +27,7 @@ AGREE = 3
 """Live stories that end a backfill."""
 
 
-class Dropped(NamedTuple):
+class Expired(NamedTuple):
     """What died as stream time moved on: clusters, merged ones included; the ids of their stories, and of the revised ones."""
 
     clusters: list[str]
@@ -135,7 +135,7 @@ class Lifetimes:
         ]
 
 
-def come_again(lifetimes: Lifetimes, row: Assignment | StreamTime) -> None:
+def replay_time(lifetimes: Lifetimes, row: Assignment | StreamTime) -> None:
     """Have the stream time that an edition had when this row was written.
 
     Rows of earlier versions do not say it: then it is the newest event time.

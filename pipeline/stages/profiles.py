@@ -3,8 +3,9 @@
 - `newsburst`: learned scores on TF-IDF vectors, clusters that merge, events that renew.
 - `newshound`: "Clustering news stories at scale" (Newshound): bags of words, 120 MinHash values in 40 bands of 3 rows, XOR band
   hash, at least 3 equal bands and a Jaccard similarity of at least .778; clusters are all that is linked.
-- `hu-you`: "General Simhash-based Framework for News Aggregators" (Hu and You 2017): 64-bit SimHash on TF-IDF vectors, blocks of
-  16 bits, near-duplicates to 3 bits and similar stories to 7; a cluster is what is similar to one fingerprint, its first.
+- `hu-you`: "General Simhash-based Framework for News Aggregators" (Hu and You 2017): 64-bit SimHash on TF-IDF vectors,
+  near-duplicates to 3 bits and similar stories to 7, all of which are found; a cluster is what is similar to one fingerprint, its
+  first.
 
 The papers' rules know no publishers, and no second event of a cluster.
 """
@@ -18,7 +19,7 @@ Profile = Literal["newsburst", "newshound", "hu-you"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 WHOLE_BUCKET = 200
-"""The papers keep buckets whole; here they are bounded, at far more than headlines fill."""
+"""Newshound keeps buckets whole; here they are bounded, at far more than headlines fill."""
 
 
 def cluster_rule(profile: Profile, rule: ClusterRule) -> ClusterRule:
@@ -34,7 +35,7 @@ def cluster_rule(profile: Profile, rule: ClusterRule) -> ClusterRule:
             similar_at=0.778,
         )
     if profile == "hu-you":
-        return replace(rule, profile=profile, bands=len(rule.blocks), bucket_capacity=WHOLE_BUCKET)
+        return replace(rule, profile=profile, bands=0)  # it has an index of its own
     return rule
 
 

@@ -1,8 +1,9 @@
 """The rules of the stages: what decides, and how long things are kept. Times are in microseconds."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from pipeline.similarity import simhash
+from pipeline.stages.weights import log_odds
 from pipeline.times import DAY, HOUR
 
 
@@ -28,7 +29,7 @@ class ClusterRule:
     considered: int = 4
     """clusters that get a join score"""
     join_at: float = 0.5
-    ask_merge_at: float = 0.3
+    merge_candidate_at: float = 0.3
     """join probability from which another cluster is considered for a merge"""
     merge_at: float = 0.55
     duplicate_at: float = 0.8
@@ -43,8 +44,6 @@ class ClusterRule:
     """... and at least this share of them"""
     similar_bits: int = 7
     """SimHash distance up to which stories are similar, where that is the rule"""
-    blocks: tuple[int, ...] = simhash.BLOCKS_4_X_16
-    """bits of the blocks by which such stories are found"""
     similar_at: float = 0.25
     """least Jaccard similarity of a similar story"""
     similar_bands: int = 2
@@ -57,6 +56,43 @@ class ClusterRule:
     """bands and rows of the bucket tables of bodies: P(candidate) is .06 at Jaccard similarity .3 and .9999 at .8"""
     body_copy_at: float = 0.7
     """Jaccard similarity of bodies from which a story is a copy, whatever its headline"""
+
+
+class MatchRule(NamedTuple):
+    """What the kernels need of a ClusterRule, under its names; probabilities as log-odds."""
+
+    bands: int
+    rows: int
+    bucket_capacity: int
+    look_back: int
+    longest_life: int
+    largest: int
+    decay: int
+    least_cosine: float
+    considered: int
+    join_from: float
+    merge_candidate_from: float
+    merge_from: float
+    similar_bands: int
+    similar_at: float
+    similar_kept: int
+    duplicate_at: float
+    duplicate_bits: int
+    duplicate_bits_at: float
+    duplicate_beginning: int
+    duplicate_least: float
+    lead_weight: float
+
+
+def match_rule(rule: ClusterRule) -> MatchRule:
+    """The part of a rule by which the kernels match."""
+    values: dict[str, Any] = {name: getattr(rule, name) for name in MatchRule._fields if hasattr(rule, name)}
+    return MatchRule(
+        **values,
+        join_from=log_odds(rule.join_at),
+        merge_candidate_from=log_odds(rule.merge_candidate_at),
+        merge_from=log_odds(rule.merge_at),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 
-from pipeline.broker import create_topics
 from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
 from pipeline.embedded.worker import SAYS_READY
+from pipeline.kafka.admin import create_topics
 from tests.integration.helpers import prepare, send, wait_for, worker
 
 STORY = b"""{"url": "https://e.com/", "title": "Quake hits city", "publisher": "Daily", "crawled_at": "2024-05-01T12:00:00Z"}"""

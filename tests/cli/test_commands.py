@@ -21,19 +21,19 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from click.testing import CliRunner
 from rich.console import Console
 
-from agents.outbox import Message, Sender
-from pipeline.broker import admin
+from agents.runtime.producer import Message, PackedProducer
 from pipeline.cli import main, output, setup
 from pipeline.cli import tune as tune_command
 from pipeline.cli.output import print_rows
 from pipeline.config import Settings
 from pipeline.evaluation import picture
+from pipeline.kafka.admin import admin
+from pipeline.kafka.topics import all_topics
 from pipeline.records import encode
 from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
 from pipeline.storage.write import Writer
 from pipeline.times import HOUR, from_millis
-from pipeline.topics import all_topics
 from tests.integration.helpers import _read, prepare, read, send
 from tests.make import fingerprinted
 
@@ -261,7 +261,7 @@ def test_a_letter_is_shown_without_what_a_terminal_obeys(settings):
     prepare(settings)
 
     async def bury():
-        sender = Sender(settings)
+        sender = PackedProducer(settings)
         forged = [("newsburst-requeued", b"many"), ("newsburst-partition", b"x"), ("trace", b"\x1b[2J")]
         await sender.send(
             [Message(settings.topic("stories.dlq"), b"\x1b]0;title\x07", b"a\n\x1b[31mred\xe2\x80\xae", 0, forged)]

@@ -55,9 +55,13 @@ def test_too_few_labels_are_refused_with_their_number():
 
 
 def test_decisions_are_judged_by_the_labels_of_most_stories():
-    watch = LabelledWatch({"a": "x", "b": "x", "c": "y", "d": "y"})
-    watch.join("a", ["b", "unknown"], [1.0])
-    watch.join("unknown", ["a"], [1.0])
-    watch.merge(["a", "b", "c"], ["d"], [1.0])
-    watch.renew(["a", "b"], ["c", "d"], [1.0])
-    assert (watch.joins.answers, watch.merges.answers, watch.renewals.answers) == ([True, False], [False], [True])
+    observer = LabelledWatch({"a": "x", "b": "x", "c": "y", "d": "y"})
+    observer.join("a", ["b", "unknown"], [1.0])
+    observer.join("unknown", ["a"], [1.0])
+    observer.merge(["a", "b", "c"], ["d"], [1.0])
+    observer.renew(["a", "b"], ["c", "d"], [1.0])
+    assert (observer.joins.answers, observer.merges.answers, observer.renewals.answers) == (
+        [True, False],
+        [False],
+        [True],
+    )

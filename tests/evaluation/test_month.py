@@ -12,9 +12,10 @@ from pipeline.evaluation.metrics import bcubed, scores
 from pipeline.files import load_stories
 from pipeline.languages.background import background
 from pipeline.replay import Step, fingerprints
-from pipeline.stages import clustering, counting
-from pipeline.stages.cluster import cluster
-from pipeline.stages.detect import detect
+from pipeline.stages.cluster.stage import cluster
+from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.stage import detect
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.rules import DetectRule
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -39,14 +40,14 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         record for _, record in fingerprints(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), now)
     ]
     truth = read_truth(str(SAMPLES / "uci_sample_3days.truth.csv"))
-    clusterings, detections = clustering.Edition(background("en")), counting.Edition()
+    cluster_states, detect_states = ClusterState(background("en")), DetectState()
     quality, sizes = [], []
     position = 0
     for times in range(6):
         steps = []
         for record in sample:
-            outcome = cluster(clusterings, shown_again(record, times), position)
-            updates = detect(detections, outcome.assignment).updates
+            outcome = cluster(cluster_states, shown_again(record, times), position)
+            updates = detect(detect_states, outcome.assignment).updates
             steps.append(Step(outcome.assignment, outcome.clusters, updates))
             position += 1
         labels = {f"{story_id}-{times}": label for story_id, label in truth.items()}
@@ -58,16 +59,16 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
         told = scores(len(judged.alerts) / alerts, len(judged.alerts) / len(judged.due))
         quality.append((found.f1, told.f1))
-        matchable = clusterings.matchable
+        window = cluster_states.window
         sizes.append(
             [
-                len(clusterings.known),
-                len(clusterings.centroids.entries),
-                len(clusterings.facts),
-                len(clusterings.lifetimes.survivor),
-                len(matchable),
-                sum(len(counted.stories) for counted in detections.counted.values()),
-                len(detections.counted),
+                len(cluster_states.seen),
+                len(window.centroids.entries),
+                len(window.facts),
+                len(cluster_states.lifetimes.survivor),
+                len(cluster_states.index),
+                sum(len(counted.stories) for counted in detect_states.clusters.values()),
+                len(detect_states.clusters),
             ]
         )
     assert quality[-1] == pytest.approx(quality[0], abs=0.02)

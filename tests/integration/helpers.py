@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from pipeline.broker import Gauge, admin, create_topics, partitions
-from pipeline.connection import connection
+from pipeline.kafka.admin import admin, create_topics, partitions
+from pipeline.kafka.connection import connection
+from pipeline.kafka.progress import GroupProgress
 from pipeline.storage.migrate import migrate
 
 
@@ -69,10 +70,10 @@ def send(settings, topic, messages):
 
 async def _settled(settings, process, seconds):
     deadline = time.monotonic() + seconds
-    async with Gauge(settings) as gauge:
+    async with GroupProgress(settings) as progress:
         while True:
             assert process.poll() is None, "The worker has ended."
-            lag = await gauge.lag()
+            lag = await progress.lag()
             if lag == 0:
                 return
             assert time.monotonic() < deadline, f"Not settled in {seconds} s: {lag} records are left."

@@ -14,11 +14,11 @@ from aiokafka.structs import ConsumerRecord
 from click.testing import CliRunner
 from prometheus_client import REGISTRY
 
-from agents.dead_letters import letter
-from agents.outbox import Message, Sender
+from agents.runtime.dead_letters import dead_letter, work_through
+from agents.runtime.producer import Message, PackedProducer
 from pipeline.cli import main
-from pipeline.dead_letters import MOST, REQUEUED, kind
-from pipeline.records import Assignment, Similar, decode, encode
+from pipeline.kafka.dead_letters import MOST, REQUEUED, kind
+from pipeline.records import Assignment, InvalidRecord, Similar, decode, encode
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
 from tests.make import assignment, revision
 from tests.reliability import fuzz
@@ -76,10 +76,35 @@ BAD = {
 def test_what_is_wrong_is_counted_without_the_values(error, words):
     assert kind(error) == words
     message = ConsumerRecord("t", 0, 5, 0, 0, None, None, None, 0, 0, ())
-    labels = {"stage": "tried", "reason": words}
+    labels = {"stage": "tried", "cause": "invalid", "reason": words}
     before = REGISTRY.get_sample_value("newsburst_dead_letters_total", labels) or 0
-    letter("tried", message, ValueError(error))
+    dead_letter("tried", message, InvalidRecord(error))
     assert REGISTRY.get_sample_value("newsburst_dead_letters_total", labels) == before + 1
+
+
+def dead(cause):
+    """How many dead letters of a stage named "tried" were counted with this cause."""
+    return sum(
+        sample.value
+        for metric in REGISTRY.collect()
+        for sample in metric.samples
+        if sample.name == "newsburst_dead_letters_total"
+        and sample.labels["stage"] == "tried"
+        and sample.labels["cause"] == cause
+    )
+
+
+def test_what_is_invalid_and_what_a_stage_failed_on_are_counted_apart():
+    def work(record):
+        if record.offset:
+            raise InvalidRecord("Not JSON")
+        raise ZeroDivisionError
+
+    records = [ConsumerRecord("t", 0, offset, 0, 0, None, None, None, 0, 0, ()) for offset in (0, 1, 2)]
+    before, messages = (dead("invalid"), dead("failed")), []
+    assert work_through("tried", records, work, messages, 1.0) == {"dead": 3}
+    assert (dead("invalid"), dead("failed")) == (before[0] + 2, before[1] + 1)
+    assert len(messages) == 3
 
 
 def test_every_bad_message_is_kept_with_its_reason_and_the_next_story_is_processed(settings, tmp_path):
@@ -185,8 +210,8 @@ def test_what_is_sent_again_comes_to_its_topic_as_it_was(settings):
     )
 
     async def bury():
-        sender = Sender(settings)
-        await sender.send([letter("normalise", message, ValueError("because"))])
+        sender = PackedProducer(settings)
+        await sender.send([dead_letter("normalise", message, InvalidRecord("because"))])
         await sender.close()
 
     asyncio.run(bury())
@@ -252,9 +277,9 @@ def test_what_the_store_could_not_write_is_tried_again_behind_the_back_of_reader
     good = assignment(0, "c0", "s0", "Quake hits city")
 
     async def bury():
-        sender = Sender(settings)
+        sender = PackedProducer(settings)
         message = ConsumerRecord(settings.topic("assignments"), 0, 7, 1_000, 0, b"k", encode(good), None, 1, 1, ())
-        await sender.send([letter("store", message, ValueError("Postgres refuses it: because"))])
+        await sender.send([dead_letter("store", message, InvalidRecord("Postgres refuses it: because"))])
         await sender.close()
 
     asyncio.run(bury())
@@ -272,9 +297,9 @@ def test_what_detect_refused_is_not_sent_again_and_says_why(settings):
     forged = assignment(2**60, "c0", "s0", "Quake hits city")
 
     async def bury():
-        sender = Sender(settings)
+        sender = PackedProducer(settings)
         message = ConsumerRecord(settings.topic("assignments"), 0, 7, 1_000, 0, b"k", encode(forged), None, 1, 1, ())
-        await sender.send([letter("detect", message, ValueError("because"))])
+        await sender.send([dead_letter("detect", message, InvalidRecord("because"))])
         await sender.close()
 
     asyncio.run(bury())
@@ -304,7 +329,7 @@ def test_whatever_is_on_the_topic_of_retries_the_store_goes_on(settings, tmp_pat
     prepare(settings)
 
     async def forge():
-        sender = Sender(settings)
+        sender = PackedProducer(settings)
         topic = settings.topic("store.retry")
         headers = [
             [],

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from aiokafka import AIOKafkaProducer
 
-from pipeline.connection import connection
+from pipeline.kafka.connection import connection
 from pipeline.records import InvalidRecord, Story, decode, encode
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"

@@ -23,8 +23,8 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c, encode_varint
 
-from pipeline.broker import Gauge
-from pipeline.unreadable import UnreadableRecord
+from pipeline.kafka.consumer import UnreadableRecord
+from pipeline.kafka.progress import GroupProgress
 from tests.integration.helpers import read
 from tests.reliability.feed import SAMPLE
 from tests.reliability.promise import judge, other_database
@@ -259,11 +259,11 @@ class Sending:
             await client.close()
 
 
-class Watch:
+class DecisionObserver:
     """Looks at workers and lag every few seconds."""
 
-    def __init__(self, system, gauge):
-        self.system, self.gauge = system, gauge
+    def __init__(self, system, progress):
+        self.system, self.progress = system, progress
         self.largest = self.ended = 0
         self.longest = 0.0
         self._next = 0.0
@@ -275,8 +275,8 @@ class Watch:
         self._next = time.monotonic() + 2
         self.largest = max(self.largest, self.system.memory())
         self.ended = sum(not worker.running for worker in self.system.workers)
-        self._ends.append((time.monotonic(), await self.gauge.ends(["stories"])))
-        while self._ends and not await self.gauge.left(self._ends[0][1]):
+        self._ends.append((time.monotonic(), await self.progress.ends(["stories"])))
+        while self._ends and not await self.progress.left(self._ends[0][1]):
             self._ends.pop(0)
         if self._ends:
             self.longest = max(self.longest, time.monotonic() - self._ends[0][0])
@@ -286,11 +286,11 @@ async def fuzz(system, count, rate, seed):
     """Send, wait until all is done, and count what came out."""
     settings = system.settings
     sending = Sending(settings)
-    async with Gauge(settings) as gauge:
-        watch = Watch(system, gauge)
+    async with GroupProgress(settings) as progress:
+        watch = DecisionObserver(system, progress)
         await sending.run(Grammar(seed), count, rate, watch)
         deadline = time.monotonic() + 900
-        while await gauge.lag():
+        while await progress.lag():
             await watch()
             if time.monotonic() > deadline:
                 raise TimeoutError("The workers did not finish.")

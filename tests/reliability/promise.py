@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from agents.batches import by_partition
+from agents.transport.batches import by_partition
+from pipeline.kafka.decode import decode_tick
 from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime, decode
 from pipeline.replay import Step, replay_log
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.write import Writer
-from pipeline.unreadable import read_tick
 from tests.integration.helpers import read
 from tests.storage.dump import differing_tables
 
@@ -47,7 +47,7 @@ def replayed(settings):
     """The pure replay of what is on the fingerprints topic, partition by partition: yields (partition, step)."""
     for partition, records in by_partition(read(settings, "fingerprints")).items():
         log = (
-            (record.offset, read_tick(record) if KIND in record.headers else decode(record.value, Fingerprint))
+            (record.offset, decode_tick(record) if KIND in record.headers else decode(record.value, Fingerprint))
             for record in records
         )
         for step in replay_log(log, settings.cluster_rule(), settings.detect_rule()):

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 
-from pipeline.broker import Gauge
+from pipeline.kafka.progress import GroupProgress
 from tests.reliability.feed import feed, messages
 from tests.reliability.promise import judge, other_database
 from tests.reliability.system import DRAIN, System, folder_of_run
@@ -167,8 +167,8 @@ def soak(system, count, seconds, seed, harms):
 
 async def _settle(system, harm, patience=1_800):
     deadline = time.monotonic() + patience
-    async with Gauge(system.settings) as gauge:
-        while lag := await gauge.lag():
+    async with GroupProgress(system.settings) as progress:
+        while lag := await progress.lag():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{lag} records are left after {patience} s.")
             harm.tend()

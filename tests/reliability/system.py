@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import sqlalchemy as sa
 
-from pipeline.broker import create_topics
 from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
 from pipeline.embedded.postgres import EmbeddedPostgres
+from pipeline.kafka.admin import create_topics
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 

@@ -13,15 +13,15 @@ from tests.reliability.system import System, last_lines
 
 DYING = str(Path(__file__).with_name("dying_worker.py"))
 MOMENTS = {
-    "stories sent on, not acknowledged": "after agents.outbox Sender _send 2",
-    "rows and words with the broker, the transaction open": "before aiokafka AIOKafkaProducer commit_transaction 3",
+    "stories sent on, not acknowledged": "after agents.runtime.producer PackedProducer _send 2",
+    "rows and other messages with the broker, the transaction open": "before aiokafka AIOKafkaProducer commit_transaction 3",
     "a transaction committed, not acknowledged": "after aiokafka AIOKafkaProducer commit_transaction 4",
-    "partitions assigned to one table, not to the other": "after agents.tables StageTable _keep_what_stays 1",
-    "rows read, nothing built from them": "after agents.tables StageTable _read 2",
-    "state built, the stage before it not": "after agents.tables StageTable _build 1",
+    "partitions assigned to one state store, not to the other": "after agents.runtime.state StateStore _keep_what_stays 1",
+    "rows read, nothing built from them": "after agents.runtime.state StateStore _read 2",
+    "state built, the stage before it not": "after agents.runtime.state StateStore _build 1",
     "everything written to Postgres, not committed": "before sqlalchemy.engine RootTransaction commit 2",
     "committed in Postgres, not acknowledged": "after pipeline.storage.write Writer write_acceptable 2",
-    "acknowledged, not told to the broker": "after agents.chunks Chunk ack 6",
+    "acknowledged, not told to the broker": "after agents.transport.chunks Chunk ack 6",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
-from pipeline.broker import check_topics, grow_topics
+from pipeline.kafka.admin import check_topics, grow_topics
 from tests.integration.helpers import read, wait_until_settled
 from tests.reliability.brokers import Brokers
 from tests.reliability.feed import feed, messages

@@ -7,12 +7,12 @@ import sqlalchemy as sa
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 
-from pipeline.broker import admin, partitions
-from pipeline.connection import connection
 from pipeline.embedded.kafka import EmbeddedKafka
+from pipeline.kafka.admin import admin, partitions
+from pipeline.kafka.connection import connection
+from pipeline.kafka.topics import group
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
-from pipeline.topics import group
 from tests.integration.helpers import wait_until_settled
 from tests.reliability.feed import feed, messages
 from tests.reliability.promise import judge, other_database

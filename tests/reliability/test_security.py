@@ -13,11 +13,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 from click.testing import CliRunner
 
-from pipeline.broker import StoryProducer
 from pipeline.cli import main
 from pipeline.config import Settings
-from pipeline.connection import connection
 from pipeline.files import load_stories
+from pipeline.kafka.connection import connection
+from pipeline.kafka.producer import StoryProducer
 from pipeline.storage.engine import create_engine
 from tests.integration.helpers import wait_until_settled, worker
 from tests.integration.test_path import SAMPLE

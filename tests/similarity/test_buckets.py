@@ -1,12 +1,12 @@
 """Bucket tables: the newest of each bucket, and nothing of what no longer counts; compiled or not."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.similarity import buckets
 from pipeline.similarity.buckets import BucketTables, band_keys, xor_keys
+from tests.make import uncompiled
 
 BANDS = 3
 keys = st.lists(st.integers(0, 2), min_size=BANDS, max_size=BANDS).map(lambda values: np.array(values, np.int64))
@@ -38,27 +38,24 @@ def test_a_query_finds_the_newest_that_count_of_each_bucket(items, wanted, oldes
 
 @given(st.lists(st.tuples(keys, st.integers(0, 3)), max_size=60), keys)
 def test_slots_that_are_used_again_hold_nothing_of_the_past(items, wanted):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "SMALLEST", 4)
-        tables = BucketTables(BANDS, 4)
-        oldest = 0
-        for number, (item, forgotten) in enumerate(items):
-            assert found(tables, wanted) == reference([key for key, _ in items[:number]], wanted, oldest, 4)
-            assert tables.insert(item) == number
-            oldest = min(number + 1, oldest + forgotten)
-            tables.forget(oldest)
+    tables, oldest = BucketTables(BANDS, 4, slots=4), 0
+    for number, (item, forgotten) in enumerate(items):
+        assert found(tables, wanted) == reference([key for key, _ in items[:number]], wanted, oldest, 4)
+        assert tables.insert(item) == number
+        oldest = min(number + 1, oldest + forgotten)
+        tables.forget(oldest)
 
 
 def test_the_kernels_find_the_same_uncompiled(monkeypatch):
     rng = np.random.default_rng(7)
     signatures = rng.integers(0, 3, (300, 120)).astype(np.uint32)
-    compiled, plain = BucketTables(60, 10), BucketTables(60, 10)
+    compiled = BucketTables(60, 10)
     expected = []
     for signature in signatures:
         own = band_keys(signature, 60, 2)
         expected.append((found(compiled, own), compiled.insert(own)))
-    for name in ("insert", "query", "band_keys"):
-        monkeypatch.setattr(buckets, name, getattr(getattr(buckets, name), "py_func", getattr(buckets, name)))
+    uncompiled(monkeypatch, buckets)
+    plain = BucketTables(60, 10)
     for signature, answer in zip(signatures, expected, strict=True):
         own = buckets.band_keys(signature, 60, 2)
         assert (found(plain, own), plain.insert(own)) == answer

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.similarity.centroids import Centroids
+from pipeline.similarity.centroids import count_documents, new_centroids, open_group
 from pipeline.similarity.items import token_ids
-from pipeline.similarity.tfidf import BACKGROUND, EVERYWHERE, UNIT, weigh
+from pipeline.similarity.tfidf import BACKGROUND_FREQUENCY, DOCUMENT_FREQUENCY, UNIT, weigh
 from tests.make import unit_vector
 
 texts = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(1, 5), min_size=1, max_size=8)
@@ -18,13 +18,13 @@ known = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(1, 500))
 
 def weighed(counts, held, background=None, everywhere=None, documents=1_000):
     """The vector of a text and the idf and rarity of its headline, by the kernel."""
-    centroids = Centroids()
-    assert (centroids.open(), centroids.open()) == (BACKGROUND, EVERYWHERE)
-    for group, holding in ((BACKGROUND, background or {}), (EVERYWHERE, everywhere or {})):
-        centroids.count(group, token_ids(holding), np.array([*holding.values()], np.int64))
+    centroids = new_centroids()
+    assert (open_group(centroids), open_group(centroids)) == (BACKGROUND_FREQUENCY, DOCUMENT_FREQUENCY)
+    for group, holding in ((BACKGROUND_FREQUENCY, background or {}), (DOCUMENT_FREQUENCY, everywhere or {})):
+        count_documents(centroids, group, token_ids(holding), np.array([*holding.values()], np.int64))
     terms, weights = np.empty((3, held)), np.empty(len(counts), np.int64)
     occurring = np.array([[*counts.values()], [0] * len(counts)], np.int64)
-    weigh(centroids.owners, centroids.entries, token_ids(counts), occurring, held, documents, 0.25, terms, weights)
+    weigh(centroids, token_ids(counts), occurring, held, documents, 0.25, terms, weights)
     return dict(zip(counts, weights.tolist(), strict=True)), terms
 
 

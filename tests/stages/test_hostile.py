@@ -3,16 +3,19 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import numpy as np
 import pytest
 
 from pipeline.languages.background import Background
 from pipeline.records import Story
 from pipeline.similarity import minhash
-from pipeline.stages import clustering, counting
-from pipeline.stages.cluster import cluster
-from pipeline.stages.detect import detect
+from pipeline.similarity.buckets import query
+from pipeline.stages.cluster.index import story_keys
+from pipeline.stages.cluster.stage import cluster
+from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.stage import detect
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.fingerprint import fingerprint
-from pipeline.stages.matchable import story_keys
 from pipeline.stages.normalise import normalise
 from tests.make import fingerprinted
 
@@ -20,12 +23,12 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 def run(stories):
-    clusterings, detections = clustering.Edition(Background(0, {})), counting.Edition()
+    cluster_states, detect_states = ClusterState(Background(0, {})), DetectState()
     updates = []
     for position, story in enumerate(stories):
-        outcome = cluster(clusterings, story, position)
-        updates += detect(detections, outcome.assignment).updates
-    return clusterings, updates
+        outcome = cluster(cluster_states, story, position)
+        updates += detect(detect_states, outcome.assignment).updates
+    return cluster_states, updates
 
 
 def test_one_publisher_repeating_a_headline_breaks_nothing():
@@ -75,28 +78,27 @@ def test_one_publisher_under_names_that_look_alike_breaks_nothing():
 
 @pytest.mark.parametrize("headline", ["", "quake"])
 def test_headlines_of_no_or_one_word_are_taken(headline):
-    clusterings, _ = run([fingerprinted(f"s{n}", headline, n) for n in range(40)])
-    assert len(clusterings.clusters) == (1 if headline else 40)
+    cluster_states, _ = run([fingerprinted(f"s{n}", headline, n) for n in range(40)])
+    assert len(cluster_states.clusters) == (1 if headline else 40)
 
 
 def test_a_token_in_every_story_joins_nothing():
     stories = [fingerprinted(f"s{n}", f"video alpha{n} beta{n} gamma{n} delta{n}", n) for n in range(400)]
-    clusterings, updates = run(stories)
+    cluster_states, updates = run(stories)
     assert updates == []
-    assert len(clusterings.clusters) > 300
+    assert len(cluster_states.clusters) > 300
 
 
 def test_every_story_in_one_bucket_costs_no_more_than_its_capacity():
     text = "same eight words in every story of today"
-    clusterings, _ = run([fingerprinted(f"s{n}", text, n / 50) for n in range(3_000)])
-    rule = clusterings.rule
-    keys = story_keys(rule, minhash.signature(text.split()), 0)
-    numbers, shared = clusterings.matchable.buckets.query(keys)
-    assert len(numbers) == rule.bucket_capacity
-    assert set(shared.tolist()) == {rule.bands}
+    cluster_states, _ = run([fingerprinted(f"s{n}", text, n / 50) for n in range(3_000)])
+    rule = cluster_states.rule
+    numbers, shared = np.empty((2, rule.bands * rule.bucket_capacity), np.int64)
+    count = query(cluster_states.window.buckets, story_keys(rule, minhash.signature(text.split())), numbers, shared)
+    assert count == rule.bucket_capacity
+    assert set(shared[:count].tolist()) == {rule.bands}
 
 
 def test_a_flood_of_copies_is_linked_to_the_first():
-    clusterings, _ = run([fingerprinted(f"s{n}", "quake strikes nepal capital today", n / 50) for n in range(300)])
-    assert {*clusterings.matchable.copy_of[:300]} == {None, "s0"}
-    assert clusterings.matchable.copy_of[0] is None
+    cluster_states, _ = run([fingerprinted(f"s{n}", "quake strikes nepal capital today", n / 50) for n in range(300)])
+    assert {cluster_states.index.original(number) for number in range(300)} == {"s0"}

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from pipeline.languages.background import Background
 from pipeline.records import Assignment, Detection, StreamTime, Tick, decode, encode
 from pipeline.replay import Step, replay_log
-from pipeline.stages import cluster, clustering, counting, detect
+from pipeline.stages.cluster import stage as cluster_stage
+from pipeline.stages.cluster import state as cluster_state
+from pipeline.stages.detect import stage as detect_stage
+from pipeline.stages.detect import state as detect_state
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.times import HOUR
@@ -120,15 +123,15 @@ def test_an_id_that_stands_in_two_editions_opens_two_clusters():
 
 
 def test_what_has_fallen_silent_takes_no_memory():
-    edition = clustering.Edition(NOTHING, RULE)
+    edition = cluster_state.ClusterState(NOTHING, RULE)
     for number, record in enumerate(burst(500)):
-        cluster.cluster(edition, record, number)
-    assert cluster.tick(edition, tick(5_000), 500).dropped.rows
-    small = clustering.Edition(NOTHING, RULE)
-    assert edition.matchable.buckets.node.nbytes == small.matchable.buckets.node.nbytes
-    assert len(edition.centroids.owners) == len(small.centroids.owners)
-    assert cluster.tick(edition, tick(6_000), 501) is None
-    again = cluster.cluster(edition, came("s7", 5_001), 502)
+        cluster_stage.cluster(edition, record, number)
+    assert cluster_stage.tick_clusters(edition, tick(5_000), 500).expired.rows
+    small = cluster_state.ClusterState(NOTHING, RULE)
+    assert edition.window.buckets.node.nbytes == small.window.buckets.node.nbytes
+    assert len(edition.window.centroids.owners) == len(small.window.centroids.owners)
+    assert cluster_stage.tick_clusters(edition, tick(6_000), 501) is None
+    again = cluster_stage.cluster(edition, came("s7", 5_001), 502)
     assert again.assignment.stream_time > NOON + timedelta(minutes=5_000)
 
 
@@ -193,17 +196,17 @@ def test_a_crash_changes_nothing_in_a_log_with_ticks(stage):
 def check_cluster(log, crash):
     def work(edition, position, record):
         if isinstance(record, Tick):
-            outcome = cluster.tick(edition, record, position)
+            outcome = cluster_stage.tick_clusters(edition, record, position)
             return outcome, ("tick", None), outcome and outcome.stream_time
-        outcome = cluster.cluster(edition, record, position)
+        outcome = cluster_stage.cluster(edition, record, position)
         return outcome, (record.story.id, False), outcome and outcome.assignment
 
     crashing(
         log,
         crash,
-        lambda: clustering.Edition(NOTHING, RULE),
+        lambda: cluster_state.ClusterState(NOTHING, RULE),
         work,
-        clustering.restore,
+        cluster_state.restore,
         lambda row: decode(encode(row), StreamTime if isinstance(row, StreamTime) else Assignment),
     )
 
@@ -211,17 +214,17 @@ def check_cluster(log, crash):
 def check_detect(steps, crash):
     def work(edition, position, step):
         if not isinstance(step, Step):
-            outcome = detect.tick(edition, step.passed)
+            outcome = detect_stage.tick_events(edition, step.passed)
             return outcome, ("tick", None), outcome and step.passed
-        outcome = detect.detect(edition, step.assignment)
+        outcome = detect_stage.detect(edition, step.assignment)
         return outcome, (step.assignment.story.id, False), outcome and outcome.row
 
     crashing(
         list(enumerate(steps)),
         crash,
-        lambda: counting.Edition(COUNT),
+        lambda: detect_state.DetectState(COUNT),
         work,
-        counting.restore,
+        detect_state.restore,
         lambda row: decode(encode(row), StreamTime if isinstance(row, StreamTime) else Detection),
     )
 
@@ -237,7 +240,7 @@ def crashing(log, crash, new, work, restore, again):
         outcome, key, row = work(calm, position, record)
         expected.append(outcome)
         if outcome is not None and number < crash:
-            for story_id in outcome.dropped.rows:
+            for story_id in outcome.expired.rows:
                 del rows[story_id, False]
             rows[key] = row
     crashed = new()
@@ -260,7 +263,7 @@ def test_live_stories_of_one_moment_are_as_many_after_a_crash():
 
 def test_an_event_whose_last_story_is_taken_back_untold_ends_in_time():
     """The third retraction is not told of at once; the window may have emptied by it all the same."""
-    edition = counting.Edition(COUNT)
+    edition = detect_state.DetectState(COUNT)
     at = [0, 1, 2, 3, 4, 50]
     rows = [assignment(n, "ca", f"s{n}", minutes=minutes, publisher=f"p{n}") for n, minutes in enumerate(at)]
     rows.append(assignment(6, "cb", "other", minutes=80))
@@ -269,5 +272,5 @@ def test_an_event_whose_last_story_is_taken_back_untold_ends_in_time():
         revision(7 + n, "ca", f"s{s}", minutes=m, publisher=f"p{s}", retracted=True)
         for n, (s, m) in enumerate(taken_back)
     ]
-    states = [update.state for row in rows for update in detect.detect(edition, row).updates]
+    states = [update.state for row in rows for update in detect_stage.detect(edition, row).updates]
     assert states == ["started", *["updated"] * 3, "ended"]

@@ -13,7 +13,7 @@ from pipeline.storage.write import Writer
 from tests.storage.dump import dump
 from tests.storage.test_write import records, write
 
-HELD = 1.5
+DOCUMENTS = 1.5
 """Seconds for which the database is of no use."""
 
 
@@ -57,7 +57,7 @@ def test_a_statement_that_takes_too_long_is_tried_again(new_database):
     execute(slow, f"ALTER DATABASE {name} SET statement_timeout = '100ms'")
     with connected(slow, "LOCK TABLE news.stories IN ACCESS EXCLUSIVE MODE") as holder:
         writing = writes(slow, made)
-        time.sleep(HELD)
+        time.sleep(DOCUMENTS)
         assert writing.is_alive()
         holder.rollback()
     writing.join(30)
@@ -76,7 +76,7 @@ def test_a_server_without_a_free_connection_is_waited_for(database):
     limited = sa.make_url(database).set(username="one_at_a_time").render_as_string(hide_password=False)
     with connected(limited):
         writing = writes(limited, records())
-        time.sleep(HELD)
+        time.sleep(DOCUMENTS)
         assert writing.is_alive()
     writing.join(30)
     assert len(dump(database)["stories"]) == 24
@@ -90,7 +90,7 @@ def test_connections_that_are_cut_in_mid_transaction_leave_nothing_half_written(
     migrate(cut)
     with connected(cut, "LOCK TABLE news.story_links IN ACCESS EXCLUSIVE MODE") as holder:  # stories are written before
         writing = writes(cut, made)
-        time.sleep(HELD / 3)
+        time.sleep(DOCUMENTS / 3)
         holder.execute(
             sa.text(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -1,0 +1,1 @@
+"""What the agents share while they run: state, producer, dead letters, ticks, health, metrics."""

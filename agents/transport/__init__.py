@@ -1,0 +1,1 @@
+"""How records come to the agents: our Transport and Consumer for Faust, which hand records over in chunks."""

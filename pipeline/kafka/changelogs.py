@@ -1,0 +1,224 @@
+r"""The changelogs of the tables: what their rows are keyed by, how they are read, and which rule they were made by.
+
+    key                     row
+    ID                      a story's row
+    \xff ID                 the row of its latest revision
+    \xfe EDITION            the stream time that a tick brought
+    \xfd                    the rule that all of these were made by
+
+In UTF-8 no id begins with these bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from pipeline.config import Settings
+from pipeline.kafka.admin import admin, partitions
+from pipeline.kafka.connection import connection
+from pipeline.kafka.consumer import UnreadableRecord, consuming
+from pipeline.kafka.read import read_to_end
+from pipeline.kafka.topics import LARGEST_MESSAGE, TABLES, changelog
+from pipeline.kafka.upgrade import HEADER, VERSION, upgraded
+
+log = structlog.get_logger()
+
+LOG = "fingerprints"
+"""The topic whose offsets are the positions of all rows."""
+REVISION, TIME, RULE = b"\xff", b"\xfe", b"\xfd"
+
+
+class StateError(RuntimeError):
+    """The rows of a table do not go with this worker; the message says why, and which command mends it."""
+
+
+class OtherRule(StateError):
+    """The rows were made by another rule."""
+
+
+class AheadOfLog(StateError):
+    """The rows are of records that the log does not have."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """What a partition of a changelog holds."""
+
+    stories: dict[bytes, bytes] = field(default_factory=dict)
+    """rows of stories and of their revisions, by key"""
+    times: dict[bytes, bytes] = field(default_factory=dict)
+    """rows of stream times, by key"""
+    rule: dict[str, str] | None = None
+    """the rule they were made by; None if there are none yet"""
+    transaction_open: bool = False
+    """whether a transaction had begun behind them and not ended"""
+
+
+async def read_rows(settings: Settings, table: str, partition: int) -> Rows:
+    """The rows of a partition of a table's changelog, in the shape that this code writes."""
+    of, rows = TopicPartition(changelog(settings, table), partition), Rows()
+    async with consuming(settings, max_partition_fetch_bytes=int(LARGEST_MESSAGE)) as consumer:
+        consumer.assign([of])
+        await consumer.seek_to_beginning(of)
+        end = (await consumer.end_offsets([of]))[of]
+        async for record in read_to_end(consumer, {of: end}):
+            _take(rows, table, record)
+        rows.transaction_open = (consumer.highwater(of) or 0) > end
+    return rows
+
+
+def _take(rows: Rows, table: str, record: Any) -> None:
+    if isinstance(record, UnreadableRecord) or record.key is None:
+        log.error(
+            "a row cannot be read and is left out", topic=record.topic, partition=record.partition, offset=record.offset
+        )
+        return
+    if record.key == RULE:
+        rows.rule = None if record.value is None else msgspec.json.decode(record.value, type=dict[str, str])
+        return
+    kept = rows.times if record.key.startswith(TIME) else rows.stories
+    if record.value is None:
+        kept.pop(record.key, None)
+        return
+    version = next((int(value) for name, value in record.headers if name == HEADER), 1)
+    kept[record.key] = upgraded(table, record.value, version)
+
+
+def check_rule(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    """Raises OtherRule if rows were made by another rule than ours."""
+    other = [name for name in ours if name in found and found[name] != ours[name]]
+    if other:
+        differ = ", ".join(f"{name}={ours[name]} (the state has {found[name]})" for name in other)
+        raise OtherRule(
+            f"This worker's rule is not the one that the state was made by: {differ}. Set it as the state has it; or stop all "
+            "workers and run `newsburst state adopt` with the new settings, which says what that changes."
+        )
+
+
+def check_log(table: str, partition: int, position: int, end: int) -> None:
+    """Raises AheadOfLog if the newest row is of a `position` that its log, which ends at `end`, does not have."""
+    if position >= end:
+        raise AheadOfLog(
+            f"The table {table} holds a row of offset {position} of partition {partition} of `fingerprints`, which ends at "
+            f"{end}. That topic was deleted and made again, or restored from a copy; all that comes would be taken for known. "
+            "Restore it; or stop all workers and run `newsburst state reset`, which lets the clustering begin anew."
+        )
+
+
+GLANCED_OFFSETS = 50
+"""Offsets at both ends of a changelog that are looked into."""
+
+
+class Glance(NamedTuple):
+    """What the ends of a partition of a changelog tell: it need not be all."""
+
+    table: str
+    partition: int
+    rule: dict[str, str] | None
+    position: int
+    """about the largest position of a row"""
+    end: int
+    """where the log ends that positions count in"""
+
+
+async def glance(settings: Settings) -> list[Glance]:
+    """Look into all partitions of both tables, without reading them. Raises BrokerError and KafkaError."""
+    places = [
+        (Glance(table, number, None, -1, 0), TopicPartition(changelog(settings, table), number))
+        for table, number in await _places(settings)
+    ]
+    found: list[Glance] = []
+    async with consuming(settings) as consumer:
+        ends = await consumer.end_offsets([of for _, of in places])
+        begins = await consumer.beginning_offsets([of for _, of in places])
+        held = [of for _, of in places if begins[of] < ends[of]]
+        if held:  # at once: a consumer that is assigned anew again and again may never stop
+            consumer.assign(held)
+        for glanced, of in places:
+            rule, position = None, -1
+            for start in sorted({begins[of], max(begins[of], ends[of] - GLANCED_OFFSETS)}) if of in held else ():
+                consumer.seek(of, start)
+                async for record in read_to_end(consumer, {of: min(start + GLANCED_OFFSETS, ends[of])}):
+                    if record.key == RULE and record.value is not None:
+                        rule = msgspec.json.decode(record.value, type=dict[str, str])
+                    position = max(position, _position(record.value))
+            found.append(glanced._replace(rule=rule, position=position))
+        # Last: workers may write meanwhile, and what a row is of was on the log before.
+        logs = [TopicPartition(settings.topic(LOG), of.partition) for _, of in places]
+        log_ends = await consumer.end_offsets(list(set(logs)))
+        return [glanced._replace(end=log_ends[log]) for glanced, log in zip(found, logs, strict=True)]
+
+
+async def wrong_state(settings: Settings) -> list[str]:
+    """What a glance finds wrong with the state, one sentence each. Raises BrokerError and KafkaError."""
+    wrong = []
+    for found in await glance(settings):
+        try:
+            check_rule(found.rule or {}, settings.rule())
+            check_log(found.table, found.partition, found.position, found.end)
+        except StateError as error:
+            wrong.append(str(error))
+    return list(dict.fromkeys(wrong))
+
+
+class _Placed(msgspec.Struct):
+    position: int = -1
+    assignment: "_Placed | None" = None
+
+
+def _position(row: bytes | None) -> int:
+    try:
+        placed = msgspec.json.decode(row or b"{}", type=_Placed)
+    except msgspec.DecodeError:
+        return -1
+    return placed.assignment.position if placed.assignment else placed.position
+
+
+async def rules(settings: Settings) -> list[dict[str, str]]:
+    """The rules that the partitions of both tables were made by, of those that say so. Raises BrokerError."""
+    found = [await read_rows(settings, table, number) for table, number in await _places(settings)]
+    return [rows.rule for rows in found if rows.rule is not None]
+
+
+async def adopt(settings: Settings) -> None:
+    """Have the rows count as made by the rule of the settings. Workers that run are shut out. Raises BrokerError."""
+    for table, number in await _places(settings):
+        await _write(settings, table, number, {RULE: msgspec.json.encode(settings.rule())})
+
+
+async def forget(settings: Settings) -> int:
+    """Delete all rows; returns how many there were. Workers that run are shut out. Raises BrokerError."""
+    count = 0
+    for table, number in await _places(settings):
+        rows = await read_rows(settings, table, number)
+        keys = [*rows.stories, *rows.times]
+        await _write(settings, table, number, {RULE: msgspec.json.encode(settings.rule()), **dict.fromkeys(keys)})
+        count += len(keys)
+    return count
+
+
+async def _places(settings: Settings) -> list[tuple[str, int]]:
+    """The tables with their partitions."""
+    async with admin(settings) as client:
+        return [
+            (table, of.partition)
+            for table in TABLES
+            for of in sorted(await partitions(client, [changelog(settings, table)]))
+        ]
+
+
+async def _write(settings: Settings, table: str, number: int, rows: Mapping[bytes, bytes | None]) -> None:
+    """Write rows in the name of the partition's owner, all or nothing."""
+    topic = changelog(settings, table)
+    producer = AIOKafkaProducer(**connection(settings), transactional_id=f"{topic}-{number}")
+    try:
+        await producer.start()
+        async with producer.transaction():
+            for key, value in rows.items():
+                await producer.send(topic, value, key, partition=number, headers=[(HEADER, str(VERSION).encode())])
+    finally:
+        await producer.stop()

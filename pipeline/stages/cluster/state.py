@@ -1,0 +1,271 @@
+"""The clustering of one edition: its clusters, bucket tables and word counts.
+
+It is a function of the *set* of rows (`Assignment`) that are kept: all sums are over whole numbers, buckets rank by position,
+and rows live as long as their cluster. `restore` is that function.
+"""
+
+from array import array
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from sys import intern
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.languages.background import Background
+from pipeline.records import Assignment, StreamTime
+from pipeline.similarity import minhash, simhash
+from pipeline.similarity.buckets import Keys
+from pipeline.similarity.items import Ids, token_ids
+from pipeline.similarity.minhash_compiled import Signature
+from pipeline.stages.cluster.index import StoryIndex, story_keys
+from pipeline.stages.cluster.kernels import (
+    absorb_cluster,
+    add_story,
+    drop_cluster,
+    forget_stories,
+    new_window,
+    open_cluster,
+)
+from pipeline.stages.cluster.seen import SeenStory, contents
+from pipeline.stages.lifetimes import Expired, Lifetimes, replay_time
+from pipeline.stages.observer import DecisionObserver
+from pipeline.stages.rules import ClusterRule, match_rule
+from pipeline.stages.weights import Weights, shipped
+from pipeline.times import to_micros
+
+RESTORE_BATCH = 1_000
+"""Rows whose signatures are made at once."""
+
+
+@dataclass(slots=True)
+class LiveCluster:
+    """A living cluster. The sums of its vectors and what the scores need of it are in the window, under its group."""
+
+    id: str
+    group: int
+    simhash: int
+    """of the story that opened it"""
+    first: tuple[int, str, str]
+    """time, id and headline of its first story"""
+    last: int
+    """time of its last story"""
+    opened: int
+    """position of the story that opened it"""
+    position: int = -1
+    """position of the last story that changed it"""
+    members: list[str] = field(default_factory=list)
+    numbers: "array[int]" = field(default_factory=lambda: array("q"))
+    """their numbers in the bucket tables"""
+    absorbed: list[str] = field(default_factory=list)
+    """the clusters that were merged into it"""
+    retracted: int = 0
+    """how many of its stories are retracted"""
+    publishers: dict[str, int] = field(default_factory=dict)
+    """how many of its stories each publisher family has"""
+
+
+class Sketch(NamedTuple):
+    """What the window takes of a story: its tokens, the headline's first, with their weights, its band keys and its SimHash."""
+
+    ids: Ids
+    weights: NDArray[np.int64]
+    headline_length: int
+    """how many of the tokens are the headline's"""
+    keys: Keys
+    signature: Signature
+    simhash: int
+
+
+class ClusterState:
+    """The clustering of one edition. It changes only by `advance`, `apply` and `revise`."""
+
+    def __init__(
+        self,
+        background: Background,
+        rule: ClusterRule | None = None,
+        weights: Weights | None = None,
+        observer: DecisionObserver | None = None,
+    ) -> None:
+        self.observer = observer
+        self.rule = rule or ClusterRule()
+        self.weights = weights or shipped()
+        self.background = background
+        self.seen: dict[str, SeenStory] = {}
+        """the stories of all clusters, by their ids"""
+        self.revised: set[str] = set()
+        """those that were corrected or retracted ..."""
+        self.retracted: set[str] = set()
+        """... and those that are retracted"""
+        self.clusters: dict[str, LiveCluster] = {}
+        self.lifetimes = Lifetimes(self.rule.look_back)
+        self.in_group: dict[int, LiveCluster] = {}
+        self.position = -1
+        """the largest position of a row: everything up to it has been decided"""
+        self.begin()
+
+    def begin(self) -> None:
+        """Hold no clusters, in as little memory as that takes: an edition may fall silent for good."""
+        known = self.background.holding
+        self.window = new_window(
+            match_rule(self.rule),
+            np.array(self.weights.join),
+            np.array(self.weights.merge),
+            token_ids(known),
+            np.array([*known.values()], np.int64),
+        )
+        self.index = StoryIndex(self.rule)
+
+    def open(self, cluster_id: str, first: tuple[int, str, str], position: int, fingerprint: int) -> LiveCluster:
+        """A new cluster, for a first story of this time, id, headline and SimHash at a position."""
+        group = open_cluster(self.window, first[0], position)
+        opened = LiveCluster(cluster_id, group, fingerprint, first, first[0], position)
+        self.clusters[cluster_id] = self.in_group[group] = opened
+        return opened
+
+
+def restore(state: ClusterState, rows: Iterable[Assignment | StreamTime]) -> None:
+    """Build the state from the rows that were kept, which come in the order of their positions.
+
+    Rows that should have been deleted already are deleted with the next story; until then they answer for theirs.
+    """
+    in_order = iter(rows)
+    while part := list(islice(in_order, RESTORE_BATCH)):
+        headlines = [headline(row) if isinstance(row, Assignment) else () for row in part]
+        for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
+            replay_time(state.lifetimes, row)
+            if isinstance(row, StreamTime):
+                state.position = row.position
+                continue
+            if row.revision:
+                revise(state, row)
+                continue
+            time = to_micros(row.story.crawled_at)
+            weights = np.fromiter(row.weights.values(), np.int64, len(row.weights))
+            keys, fingerprint = story_keys(state.rule, signature), simhash.from_hex(row.simhash)
+            apply(state, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature, fingerprint), time)
+
+
+def advance(state: ClusterState) -> Expired:
+    """Let go of what died as stream time moved on; returns that."""
+    lifetimes = state.lifetimes
+    state.index.forget(forget_stories(state.window, lifetimes.horizon))
+    expired = Expired([], [], [])
+    for cluster_id in lifetimes.expire():
+        dead = state.clusters.pop(cluster_id)
+        drop_cluster(state.window, dead.group)
+        del state.in_group[dead.group]
+        expired.clusters.append(cluster_id)
+        expired.clusters.extend(dead.absorbed)
+        for absorbed_id in dead.absorbed:
+            lifetimes.survivor.pop(absorbed_id, None)
+        expired.rows.extend(dead.members)
+        expired.revised.extend(filter(state.revised.__contains__, dead.members))
+        state.revised.difference_update(dead.members)
+        state.retracted.difference_update(dead.members)
+        for story_id in dead.members:
+            del state.seen[story_id]
+    if expired.clusters and not state.clusters:
+        state.begin()
+    return expired
+
+
+def apply(state: ClusterState, row: Assignment, sketch: Sketch, time: int) -> None:
+    """Take a decided story of `time` into the state."""
+    story = row.story
+    lifetimes = state.lifetimes
+    first = (time, story.id, story.title)
+    joined = state.clusters.get(row.cluster_id)
+    if joined is None:
+        joined = state.open(row.cluster_id, first, row.position, sketch.simhash)
+    for absorbed_id in row.merged:
+        if absorbed_id in state.clusters:
+            _absorb(state, joined, state.clusters.pop(absorbed_id))
+            lifetimes.merge(absorbed_id, joined.id)
+            joined.absorbed.append(absorbed_id)
+    joined.first, joined.last = min(joined.first, first), max(joined.last, time)
+    joined.position = row.position
+    joined.members.append(story.id)
+    family = intern(story.family)  # most come again and again
+    joined.publishers[family] = joined.publishers.get(family, 0) + 1
+    if story.retracted:
+        _retract(state, joined, story.id, family)
+    lifetimes.touch(joined.id)
+    _add_story(state, row, sketch, joined, time)
+    state.seen[story.id] = SeenStory(time, family, joined.id, contents(story))
+    state.position = row.position
+
+
+def revise(state: ClusterState, row: Assignment) -> None:
+    """Take in that a known story was corrected or retracted."""
+    story = row.story
+    before = state.seen[story.id]
+    of = state.clusters[state.lifetimes.resolve(before.cluster_id)]
+    if story.id in state.retracted:
+        state.retracted.remove(story.id)
+        of.retracted -= 1
+    else:
+        _take_out(of.publishers, before.family)
+    family = intern(story.family)
+    of.publishers[family] = of.publishers.get(family, 0) + 1
+    if story.retracted:
+        _retract(state, of, story.id, family)
+    if of.first[1] == story.id:
+        of.first = (before.time, story.id, story.title)
+    state.revised.add(story.id)
+    of.position = state.position = row.position
+    state.seen[story.id] = before._replace(family=family, contents=contents(story))
+
+
+def _retract(state: ClusterState, of: LiveCluster, story_id: str, family: str) -> None:
+    state.retracted.add(story_id)
+    of.retracted += 1
+    _take_out(of.publishers, family)
+
+
+def _take_out(publishers: dict[str, int], family: str) -> None:
+    publishers[family] -= 1
+    if not publishers[family]:
+        del publishers[family]
+
+
+def _add_story(state: ClusterState, row: Assignment, sketch: Sketch, joined: LiveCluster, time: int) -> None:
+    """Take the story into the window and the index."""
+    number = add_story(
+        state.window,
+        sketch.keys,
+        sketch.ids,
+        sketch.weights,
+        sketch.headline_length,
+        simhash.signed(sketch.simhash),
+        joined.group,
+        time,
+        state.lifetimes.stream_time,
+    )
+    state.index.add(row, number)
+    joined.numbers.append(number)
+    if state.rule.profile == "newshound":
+        state.index.signatures[number] = sketch.signature
+    if state.index.nearby is not None:
+        state.index.nearby.add(number, sketch.simhash)
+
+
+def _absorb(state: ClusterState, survivor: LiveCluster, absorbed: LiveCluster) -> None:
+    """Add what one cluster holds to another."""
+    absorb_cluster(state.window, survivor.group, absorbed.group, np.array(absorbed.numbers, np.int64))
+    del state.in_group[absorbed.group]
+    survivor.last, survivor.opened = max(survivor.last, absorbed.last), min(survivor.opened, absorbed.opened)
+    survivor.first = min(survivor.first, absorbed.first)
+    survivor.members += absorbed.members
+    survivor.numbers += absorbed.numbers
+    survivor.absorbed += absorbed.absorbed
+    survivor.retracted += absorbed.retracted
+    for family, stories in absorbed.publishers.items():
+        survivor.publishers[family] = survivor.publishers.get(family, 0) + stories
+
+
+def headline(row: Assignment) -> Collection[str]:
+    """The distinct tokens of a row's headline, in reading order."""
+    return dict.fromkeys(row.story.tokens) if row.story.lead else row.weights
