@@ -13,10 +13,11 @@ from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
 from agents.transport.batches import Raw, batches, by_partition
+from pipeline.codec import decode, encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record, decode_tick
 from pipeline.languages.background import background
-from pipeline.records import KIND, Assignment, Cluster, Fingerprint, Place, decode, encode
+from pipeline.records import KIND, Assignment, Cluster, Fingerprint, Place
 from pipeline.stages.cluster.stage import check, cluster, tick_clusters
 from pipeline.stages.cluster.state import ClusterState, restore
 from pipeline.stages.lifetimes import Expired

@@ -15,10 +15,10 @@ from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
 from agents.transport.batches import Raw, batches, by_partition
+from pipeline.codec import decode, encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
-from pipeline.records import KIND, Assignment, Detection, DetectionPlace, EventUpdate, StreamTime, decode, encode
-from pipeline.stages.cluster.state import ClusterState
+from pipeline.records import KIND, Assignment, Detection, DetectionPlace, EventUpdate, StreamTime
 from pipeline.stages.detect.stage import check, check_time, detect, tick_events
 from pipeline.stages.detect.state import DetectState, restore
 from pipeline.times import from_millis
@@ -27,7 +27,7 @@ STAGE = "detect"
 
 
 def declare(
-    app: faust.App, settings: Settings, log_end: LogEnd, after: StateStore[Assignment, ClusterState]
+    app: faust.App, settings: Settings, log_end: LogEnd, after: StateStore[Any, Any]
 ) -> StateStore[Detection, DetectState]:
     """Add the agent to the app; returns the store of its state, which loads after that of the stage before."""
     events = settings.topic("events")

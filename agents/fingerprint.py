@@ -11,9 +11,10 @@ from agents.runtime.dead_letters import work_through
 from agents.runtime.metrics import count
 from agents.runtime.producer import Message, Messages, PackedProducer
 from agents.transport.batches import Raw, batches
+from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
-from pipeline.records import NormalisedStory, encode
+from pipeline.records import NormalisedStory
 from pipeline.stages.fingerprint import fingerprint
 
 STAGE = "fingerprint"

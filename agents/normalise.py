@@ -11,9 +11,10 @@ from agents.runtime.dead_letters import work_through
 from agents.runtime.metrics import count
 from agents.runtime.producer import Message, Messages, PackedProducer
 from agents.transport.batches import Raw, batches
+from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
-from pipeline.records import Story, encode
+from pipeline.records import Story
 from pipeline.stages.normalise import normalise
 from pipeline.stages.profiles import stems
 from pipeline.times import from_millis

@@ -14,11 +14,12 @@ from agents.runtime.dead_letters import dead_letter, work_through
 from agents.runtime.metrics import count
 from agents.runtime.producer import Messages, PackedProducer
 from agents.transport.batches import Raw, batches
+from pipeline.codec import InvalidRecord
 from pipeline.config import Settings
 from pipeline.kafka.dead_letters import FROM
 from pipeline.kafka.decode import decode_record
 from pipeline.kafka.topics import RETRY
-from pipeline.records import KIND, Assignment, Cluster, EventUpdate, InvalidRecord, Record
+from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Record
 from pipeline.storage.write import Writer
 
 STAGE = "store"

@@ -14,8 +14,9 @@ import psutil
 from agents.worker import GC_THRESHOLDS
 from bench.figures import Figure, absolute, figure
 from bench.news import RECEIVED, ROOT, many
+from pipeline.codec import decode, encode
 from pipeline.languages.background import background
-from pipeline.records import Assignment, decode, encode
+from pipeline.records import Assignment
 from pipeline.replay import fingerprints, warm_up
 from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState

@@ -14,20 +14,11 @@ from aiokafka import AIOKafkaConsumer
 from agents.runtime.producer import Message, PackedProducer
 from agents.transport.consumer import FETCH_WAIT_MS
 from agents.worker import GC_THRESHOLDS
+from pipeline.codec import decode, encode
 from pipeline.config import Settings, load
 from pipeline.kafka.topics import changelog
 from pipeline.languages.background import background
-from pipeline.records import (
-    Assignment,
-    Cluster,
-    EventUpdate,
-    Fingerprint,
-    NormalisedStory,
-    Record,
-    Story,
-    decode,
-    encode,
-)
+from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, NormalisedStory, Record, Story
 from pipeline.replay import warm_up
 from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState

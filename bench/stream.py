@@ -12,11 +12,12 @@ from agents.runtime.producer import Message, PackedProducer
 from bench.figures import Figure, absolute, compare
 from bench.news import RECEIVED, many, week
 from bench.services import WORKER, fresh, offsets, process, produce, services, stored, wait_until
+from pipeline.codec import decode, encode
 from pipeline.config import Settings
 from pipeline.kafka.connection import connection
 from pipeline.kafka.producer import StoryProducer
 from pipeline.kafka.topics import changelog
-from pipeline.records import Detection, EventUpdate, Story, decode, encode
+from pipeline.records import Detection, EventUpdate, Story
 from pipeline.replay import fingerprints, replay
 
 STORIES_A_SECOND = 2_000

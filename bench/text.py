@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from bench.figures import Figure, compare
 from bench.news import RECEIVED, bodies
-from pipeline.records import InvalidRecord, Story
+from pipeline.codec import InvalidRecord
+from pipeline.records import Story
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from pipeline.records import InvalidRecord, Story, decode
+from pipeline.codec import InvalidRecord, decode
+from pipeline.records import Story
 from pipeline.stages.normalise import normalise
 
 

@@ -5,12 +5,10 @@ optional. `schemas/` holds the JSON Schema of each, written from these classes (
 """
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-
-from pipeline.validation import explain
 
 MAX_ID = 512
 """Longest id in bytes of UTF-8: two of them have to fit a row of an index in Postgres."""
@@ -274,52 +272,3 @@ class DeadLetter(Record, frozen=True, kw_only=True):
     partition: int
     offset: int
     received_at: Time
-
-
-R = TypeVar("R", bound=Record)
-
-
-class InvalidRecord(ValueError):
-    """Bytes that are not the record they should be; the message says what is wrong in words for people."""
-
-
-def encode(record: Record) -> bytes:
-    """The record as JSON in UTF-8."""
-    return msgspec.json.encode(record)
-
-
-class _Told(msgspec.Struct):
-    """Of a story, what a complaint repeats."""
-
-    language: str = ""
-
-
-def decode(value: bytes | None, kind: type[R]) -> R:
-    """The record of class `kind` that `value` holds as JSON.
-
-    Raises InvalidRecord, whose message names the field and what it should be.
-    """
-    if not value:
-        raise InvalidRecord(f"The message is empty; it should be a {kind.__name__} as a JSON object.")
-    try:
-        return msgspec.json.decode(value, type=kind)
-    except msgspec.ValidationError as error:
-        if kind is Story:
-            raise InvalidRecord(_complaint(value, str(error))) from None
-        what, _, where = str(error).partition(" - at ")
-        field = where.strip("`").removeprefix("$").lstrip(".") or "the message"
-        raise InvalidRecord(f"Wrong {kind.__name__}: {field}: {what}.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRecord(f"Not JSON in UTF-8: {error}.") from None
-    except RecursionError:
-        raise InvalidRecord("Not readable: the JSON is nested too deeply.") from None
-
-
-def _complaint(value: bytes, complaint: str) -> str:
-    if complaint.endswith("`$.language`") and "regex" in complaint:
-        try:
-            said = msgspec.json.decode(value, type=_Told).language[:40]
-        except (msgspec.MsgspecError, UnicodeDecodeError):  # it is not even JSON from there on
-            said = "language"
-        return f"`{said}` is no language tag: use `en` or `pt-BR`."
-    return explain(complaint)

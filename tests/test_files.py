@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline import files
+from pipeline.codec import InvalidRecord
 from pipeline.files import load_stories, read_stories
-from pipeline.records import InvalidRecord
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 GOOD = b'{"url": "https://a.example/b", "title": "T", "publisher": "P", "crawled_at": "2024-05-01T11:00:00Z"}'

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import MAX_BODY, InvalidRecord, Story, decode, encode
+from pipeline.codec import InvalidRecord, decode, encode
+from pipeline.records import MAX_BODY, Story
 
 GOOD = {"url": "https://a.example/b", "title": "T", "publisher": "P", "crawled_at": "2024-05-01T12:00:00.5Z"}
 

@@ -13,9 +13,10 @@ from aiokafka.structs import ConsumerRecord
 from agents.runtime.budget import budget
 from agents.runtime.metrics import DEAD_LETTERS
 from agents.runtime.producer import Message, Messages
+from pipeline.codec import InvalidRecord
 from pipeline.kafka.dead_letters import CUT, OURS, REQUEUED, headers_of, kind
 from pipeline.kafka.topics import LARGEST_MESSAGE
-from pipeline.records import DeadLetter, InvalidRecord
+from pipeline.records import DeadLetter
 from pipeline.times import from_millis
 
 log = structlog.get_logger()

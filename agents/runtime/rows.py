@@ -8,11 +8,12 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from agents.runtime.producer import Message, Messages
+from pipeline.codec import decode
 from pipeline.config import Settings
 from pipeline.kafka.changelogs import REVISION, RULE, TIME, Rows
 from pipeline.kafka.topics import changelog
 from pipeline.kafka.upgrade import HEADER, VERSION
-from pipeline.records import Record, StreamTime, decode
+from pipeline.records import Record, StreamTime
 from pipeline.stages.lifetimes import Expired
 
 WRITTEN_BY = ((HEADER, str(VERSION).encode()),)

@@ -15,10 +15,11 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from agents.runtime.producer import Message, PackedProducer
+from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.progress import GroupProgress
-from pipeline.records import KIND, Tick, encode
+from pipeline.records import KIND, Tick
 
 log = structlog.get_logger()
 

@@ -27,6 +27,7 @@ from pipeline.cli import (
     worker,
 )
 from pipeline.cli.output import shown
+from pipeline.codec import InvalidRecord
 from pipeline.config import SettingsError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
@@ -34,7 +35,6 @@ from pipeline.embedded.services import AlreadyRunning
 from pipeline.evaluation.picture import PictureError
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.changelogs import StateError
-from pipeline.records import InvalidRecord
 from pipeline.storage.engine import DatabaseError
 
 EXPECTED = (

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pipeline.cli.output import console, print_rows, shown
 from pipeline.cli.produce import Pace
+from pipeline.codec import decode
 from pipeline.config import Settings, load
 from pipeline.embedded.guard import Guarded
 from pipeline.embedded.services import embedded_services
@@ -23,7 +24,7 @@ from pipeline.kafka.admin import create_topics
 from pipeline.kafka.producer import StoryProducer
 from pipeline.kafka.progress import GroupProgress
 from pipeline.kafka.read import listen
-from pipeline.records import EventUpdate, Story, decode
+from pipeline.records import EventUpdate, Story
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
 

@@ -9,10 +9,11 @@ import msgspec
 from rich.text import Text
 
 from pipeline.cli.output import console, print_json, shown
+from pipeline.codec import InvalidRecord
 from pipeline.config import Settings, load
 from pipeline.kafka.decode import decode_record
 from pipeline.kafka.read import listen
-from pipeline.records import EventUpdate, InvalidRecord
+from pipeline.records import EventUpdate
 
 
 @click.command()

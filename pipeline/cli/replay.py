@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from pipeline.cli.output import STORIES, print_json, shown
+from pipeline.codec import encode
 from pipeline.config import load
 from pipeline.files import Line, load_stories
-from pipeline.records import encode
 from pipeline.replay import fingerprints
 from pipeline.replay import replay as run
 from pipeline.stages.profiles import stems

@@ -14,10 +14,11 @@ from statistics import median
 
 import msgspec
 
+from pipeline.codec import InvalidRecord
 from pipeline.evaluation.alerts import Judged, judge
 from pipeline.evaluation.metrics import Scores, adjusted_rand, bcubed, mutual_information, pairwise, scores
 from pipeline.evaluation.misses import Miss, misses
-from pipeline.records import Fingerprint, InvalidRecord
+from pipeline.records import Fingerprint
 from pipeline.replay import Step, replay
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import Weights

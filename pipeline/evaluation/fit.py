@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.codec import InvalidRecord
 from pipeline.evaluation.alerts import judge, most_common_label
 from pipeline.evaluation.evaluate import alert_scores, final_clusters, labelled
 from pipeline.evaluation.metrics import bcubed
-from pipeline.records import Fingerprint, InvalidRecord
+from pipeline.records import Fingerprint
 from pipeline.replay import replay
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import JoinWeights, MergeWeights, RenewWeights, Weights

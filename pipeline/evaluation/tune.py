@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.codec import InvalidRecord
 from pipeline.evaluation.evaluate import final_clusters
-from pipeline.records import Fingerprint, InvalidRecord
+from pipeline.records import Fingerprint
 from pipeline.replay import replay
 from pipeline.similarity import minhash
 from pipeline.similarity.buckets import BucketTables, band_keys

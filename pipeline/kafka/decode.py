@@ -3,8 +3,9 @@
 import msgspec
 from aiokafka.structs import ConsumerRecord
 
+from pipeline.codec import InvalidRecord, R, decode
 from pipeline.kafka.consumer import UnreadableRecord
-from pipeline.records import InvalidRecord, R, Tick, decode
+from pipeline.records import Tick
 from pipeline.times import from_millis
 
 

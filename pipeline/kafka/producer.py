@@ -5,10 +5,11 @@ from typing import Self
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.connection import connection
-from pipeline.records import Story, encode
+from pipeline.records import Story
 
 
 class StoryProducer:

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 import regex
 
+from pipeline.codec import InvalidRecord
 from pipeline.languages.codes import known_tag
 from pipeline.languages.identify import identify
 from pipeline.languages.publishers import cut_publisher, family
 from pipeline.languages.words import tokenise
-from pipeline.records import MAX_ID, MAX_PUBLISHER, MAX_TITLE, InvalidRecord, NormalisedStory, Story
+from pipeline.records import MAX_ID, MAX_PUBLISHER, MAX_TITLE, NormalisedStory, Story
 from pipeline.stages.urls import canonical_url, url_key
 
 EARLIEST_YEAR = 1990

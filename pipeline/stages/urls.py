@@ -4,7 +4,8 @@ import re
 import unicodedata
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from pipeline.records import MAX_URL, InvalidRecord
+from pipeline.codec import InvalidRecord
+from pipeline.records import MAX_URL
 
 _CANONICAL = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/[!\"$-;=@-Z\\^-~]*")
 """Most URLs: a host in small letters and a path, and nothing that would have to go."""

@@ -25,11 +25,11 @@ from agents.runtime.producer import Message, PackedProducer
 from pipeline.cli import main, output, setup
 from pipeline.cli import tune as tune_command
 from pipeline.cli.output import print_rows
+from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.evaluation import picture
 from pipeline.kafka.admin import admin
 from pipeline.kafka.topics import all_topics
-from pipeline.records import encode
 from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
 from pipeline.storage.write import Writer

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.codec import InvalidRecord
 from pipeline.evaluation.alerts import breaking_labels
 from pipeline.evaluation.evaluate import evaluate, read_truth
 from pipeline.files import load_stories
-from pipeline.records import InvalidRecord
 from pipeline.replay import fingerprints
 from pipeline.stages.rules import ClusterRule, DetectRule
 from tests.make import fingerprinted

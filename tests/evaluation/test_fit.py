@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from pipeline.codec import InvalidRecord
 from pipeline.evaluation.evaluate import read_truth
 from pipeline.evaluation.fit import LabelledWatch, Stream, fit, logistic
 from pipeline.files import load_stories
-from pipeline.records import InvalidRecord
 from pipeline.replay import fingerprints
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import JoinWeights, MergeWeights, Weights, shipped

@@ -17,8 +17,9 @@ from prometheus_client import REGISTRY
 from agents.runtime.dead_letters import dead_letter, work_through
 from agents.runtime.producer import Message, PackedProducer
 from pipeline.cli import main
+from pipeline.codec import InvalidRecord, decode, encode
 from pipeline.kafka.dead_letters import MOST, REQUEUED, kind
-from pipeline.records import Assignment, InvalidRecord, Similar, decode, encode
+from pipeline.records import Assignment, Similar
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
 from tests.make import assignment, revision
 from tests.reliability import fuzz

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.records import Story, decode
+from pipeline.codec import decode
+from pipeline.records import Story
 from pipeline.replay import Step
 from tests.integration.helpers import prepare, send, start, wait_until_settled, worker
 from tests.reliability.promise import judge, replayed

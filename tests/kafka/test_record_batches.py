@@ -15,11 +15,12 @@ from aiokafka.structs import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.codec import InvalidRecord
 from pipeline.kafka import decompress
 from pipeline.kafka.consumer import UnreadableRecord, _PartitionRecords
 from pipeline.kafka.decode import decode_record
 from pipeline.kafka.record_batches import LATEST_MS, MOST_OFFSETS, RecordBatches
-from pipeline.records import InvalidRecord, Story
+from pipeline.records import Story
 
 PARTITION = TopicPartition("stories", 0)
 CRC_AT, ATTRIBUTES_AT, HEADER = 17, 21, 61

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 from aiokafka import AIOKafkaProducer
 
+from pipeline.codec import InvalidRecord, decode, encode
 from pipeline.kafka.connection import connection
-from pipeline.records import InvalidRecord, Story, decode, encode
+from pipeline.records import Story
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 LANGUAGES = ("en", "de", "fr", "es")

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from agents.transport.batches import by_partition
+from pipeline.codec import decode
 from pipeline.kafka.decode import decode_tick
-from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime, decode
+from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime
 from pipeline.replay import Step, replay_log
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate

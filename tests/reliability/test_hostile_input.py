@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.records import MAX_BODY, MAX_TITLE, InvalidRecord, Story, decode, encode
+from pipeline.codec import InvalidRecord, decode, encode
+from pipeline.records import MAX_BODY, MAX_TITLE, Story
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.codec import InvalidRecord
 from pipeline.languages import publishers, words
-from pipeline.records import MAX_PUBLISHER, MAX_TITLE, InvalidRecord, Story
+from pipeline.records import MAX_PUBLISHER, MAX_TITLE, Story
 from pipeline.stages import normalise as normalise_stage
 from pipeline.stages import urls
 from pipeline.stages.normalise import clean_text, event_time, normalise

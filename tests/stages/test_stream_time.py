@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.codec import decode, encode
 from pipeline.languages.background import Background
-from pipeline.records import Assignment, Detection, StreamTime, Tick, decode, encode
+from pipeline.records import Assignment, Detection, StreamTime, Tick
 from pipeline.replay import Step, replay_log
 from pipeline.stages.cluster import stage as cluster_stage
 from pipeline.stages.cluster import state as cluster_state

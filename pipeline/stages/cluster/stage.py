@@ -14,18 +14,20 @@ A story is never matched with clusters that are further from it than the look-ba
 read in today joins what was written in its time.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from pipeline.records import Assignment, Cluster, Fingerprint, InvalidRecord, NormalisedStory, Similar, StreamTime, Tick
+from pipeline.codec import InvalidRecord
+from pipeline.records import Assignment, Cluster, Fingerprint, NormalisedStory, Similar, StreamTime, Tick
 from pipeline.similarity import minhash, simhash
 from pipeline.similarity.bag import bag
 from pipeline.similarity.items import groups_of, token_ids
 from pipeline.similarity.universal import ROWS
+from pipeline.stages.check import check_times
 from pipeline.stages.cluster import papers
 from pipeline.stages.cluster.choice import Choice
 from pipeline.stages.cluster.index import story_keys
@@ -36,8 +38,6 @@ from pipeline.stages.lifetimes import Expired
 from pipeline.stages.observer import DecisionObserver
 from pipeline.times import from_micros, to_micros
 
-CLOCK_TOLERANCE = timedelta(hours=1)
-"""How far the clocks of brokers may be apart."""
 SIGNATURE_BYTES = 4 * ROWS
 
 
@@ -56,16 +56,6 @@ def check(fingerprint: Fingerprint, at: datetime) -> None:
     check_times("Fingerprint", at, crawled_at=story.crawled_at, received_at=story.received_at)
     if len(fingerprint.signature) != SIGNATURE_BYTES or (body is not None and len(body) != SIGNATURE_BYTES):
         raise InvalidRecord(f"Wrong Fingerprint: signature: it should have {SIGNATURE_BYTES} bytes.")
-
-
-def check_times(record: str, at: datetime, **times: datetime | None) -> None:
-    """Raises InvalidRecord for a time that is long after the broker took the record in."""
-    latest = at + CLOCK_TOLERANCE
-    for name, time in times.items():
-        if time is not None and time > latest:
-            raise InvalidRecord(
-                f"Wrong {record}: {name}: {time.isoformat()} is after the record came ({at.isoformat()})."
-            )
 
 
 class Passed(NamedTuple):

@@ -26,8 +26,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipeline.records import Assignment, Detection, EventMark, EventUpdate, InvalidRecord, StreamTime
-from pipeline.stages.cluster.stage import check_times
+from pipeline.codec import InvalidRecord
+from pipeline.records import Assignment, Detection, EventMark, EventUpdate, StreamTime
+from pipeline.stages.check import check_times
 from pipeline.stages.detect.evidence import Cause, describe
 from pipeline.stages.detect.renewal import burst, renew_features, renew_score
 from pipeline.stages.detect.state import CountedCluster, DetectState, advance, count, last_window, revise

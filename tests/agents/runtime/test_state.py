@@ -12,10 +12,11 @@ from structlog.testing import capture_logs
 from agents.runtime.producer import Message, PackedProducer
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import StateStore
+from pipeline.codec import decode, encode
 from pipeline.kafka import upgrade
 from pipeline.kafka.changelogs import AheadOfLog, OtherRule, adopt, forget, read_rows, rules, wrong_state
 from pipeline.kafka.topics import changelog
-from pipeline.records import Assignment, Place, StreamTime, decode, encode
+from pipeline.records import Assignment, Place, StreamTime
 from pipeline.stages.lifetimes import Expired
 from tests.integration.helpers import _read, prepare, read
 from tests.make import NOON, assignment

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.codec import decode, encode
 from pipeline.languages.background import Background, background
 from pipeline.languages.words import tokenise
-from pipeline.records import Assignment, decode, encode
+from pipeline.records import Assignment
 from pipeline.similarity import buckets, centroids, items, tfidf
 from pipeline.similarity.centroids import DOCUMENTS, GROUP, SUM
 from pipeline.similarity.items import token_ids

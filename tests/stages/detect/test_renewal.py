@@ -5,7 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import Detection, decode, encode
+from pipeline.codec import decode, encode
+from pipeline.records import Detection
 from pipeline.stages.detect import renewal
 from pipeline.stages.detect.renewal import renew_features, renew_score
 from pipeline.stages.detect.stage import detect

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.records import Detection, InvalidRecord, decode, encode
+from pipeline.codec import InvalidRecord, decode, encode
+from pipeline.records import Detection
 from pipeline.stages.detect.stage import detect
 from pipeline.stages.detect.state import DetectState, advance, restore
 from pipeline.stages.detect.window import breaking_window, may_break
