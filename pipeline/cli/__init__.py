@@ -1,73 +1,71 @@
-"""The command `newsburst`."""
+"""The command `newsburst`: each of its commands is a module of its own name here, and loaded when it is used."""
 
 import gc
 import signal
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
-from aiokafka.errors import KafkaError
 
 from pipeline import __version__
-from pipeline.cli import (
-    demo,
-    dlq,
-    evaluate,
-    events,
-    fit,
-    produce,
-    replay,
-    report,
-    retain,
-    seek,
-    setup,
-    state,
-    tune,
-    up,
-    worker,
-)
-from pipeline.cli.output import shown
-from pipeline.codec import InvalidRecord
-from pipeline.config import SettingsError
-from pipeline.embedded.kafka import KafkaUnavailable
-from pipeline.embedded.postgres import PostgresUnavailable
-from pipeline.embedded.services import AlreadyRunning
-from pipeline.evaluation.picture import PictureError
-from pipeline.kafka.admin import BrokerError
-from pipeline.kafka.changelogs import StateError
-from pipeline.storage.engine import DatabaseError
 
-EXPECTED = (
-    AlreadyRunning,
-    BrokerError,
-    StateError,
-    DatabaseError,
-    InvalidRecord,
-    KafkaUnavailable,
-    PictureError,
-    PostgresUnavailable,
-    SettingsError,
-)
-"""Errors whose message is meant for people: shown without a traceback."""
+COMMANDS = {
+    "demo": "Play 11,623 real stories through Kafka and watch events break; then query them in Postgres.",
+    "up": "Run Kafka, Postgres and a worker here until Ctrl-C; their data stay in the folder NEWSBURST_DATA.",
+    "worker": "Run a worker: the agents from stories to Postgres. Run several to share the partitions.",
+    "produce": "Send the stories of FILE to Kafka: one JSON object a line, plain or gzip; - is standard input.",
+    "replay": "Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.",
+    "events": "Print the updates of all events from the events topic, the oldest first.",
+    "report": "Query the reports in Postgres.",
+    "dlq": "Look at dead letters, the messages that a stage could not process, and send them again.",
+    "seek": "Have the workers go on at this offset of a partition: to skip a record, or to have some read again.",
+    "state": "Look at the state of the stages, take it over with another rule, or begin anew.",
+    "topics": "Make and check the Kafka topics.",
+    "migrate": "Bring the schema `news` in Postgres up to date.",
+    "retain": "Delete old stories from Postgres, in small batches; workers may go on.",
+    "doctor": "Say what is reachable, what is missing, and what to do; exits with 1 if something is missing.",
+    "evaluate": "Replay STORIES and measure clusters and alerts against labels.",
+    "fit": "Learn the weights of the scores from labelled STORIES, one or several files, each with its --truth.",
+    "tune": "Find the bands and rows that lead the stories of STORIES to their clusters at least cost.",
+}
+"""What each command does, in one line."""
 
 
-class Group(click.Group):
-    """A group that shows expected errors as one sentence and exits with 1."""
+class Commands(click.Group):
+    """The commands. Errors that are expected are shown as one sentence, and the exit code is 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
+        """Their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click calls it
+        """The command of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"pipeline.cli.{cmd_name}"), f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
+        """Write what each does; none is loaded for this."""
+        with formatter.section("Commands"):
+            formatter.write_dl([*COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except EXPECTED as error:
-            raise click.ClickException(shown(str(error), keep="\n")) from None
-        except KafkaError as error:
-            raise click.ClickException(
-                f"Kafka did not do it: {error!r}. `newsburst doctor` says what is missing; what a user must be allowed is in "
-                "docs/security.md."
-            ) from None
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            from pipeline.cli.expected import explained  # noqa: PLC0415 - it loads most of the pipeline
+
+            if (said := explained(error)) is None:
+                raise
+            raise said from None
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="newsburst")
 def main() -> None:
     """Breaking news events from a stream of crawled stories: Kafka in, Kafka and Postgres out.
@@ -77,25 +75,3 @@ def main() -> None:
     """
     gc.set_threshold(100_000, 50, 100)  # stories are kept by the ten thousand: most looks for garbage find none
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-
-
-for command in (
-    demo.demo,
-    up.up,
-    worker.worker,
-    produce.produce,
-    replay.replay,
-    evaluate.evaluate,
-    fit.fit,
-    tune.tune,
-    events.events,
-    report.report,
-    dlq.dlq,
-    seek.seek,
-    state.state,
-    setup.topics,
-    setup.migrate,
-    retain.retain,
-    setup.doctor,
-):
-    main.add_command(command)

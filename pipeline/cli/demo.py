@@ -35,7 +35,7 @@ SAMPLE = next(
 """The sample: beside the packages in a checkout, within this one in a wheel."""
 
 
-@click.command()
+@click.command("demo")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0),
@@ -50,7 +50,7 @@ SAMPLE = next(
 @click.option(
     "--file", default=SAMPLE, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Stories to play."
 )
-def demo(speed: float, exit_: bool, json_file: Path | None, file: Path) -> None:
+def demo_command(speed: float, exit_: bool, json_file: Path | None, file: Path) -> None:
     """Play 11,623 real stories through Kafka and watch events break; then query them in Postgres.
 
     The stories are of three days in March 2014; their arrival times are simulated. Afterwards Kafka, Postgres and the worker stay

@@ -30,8 +30,8 @@ def _selection(command: Command) -> Command:
     return command
 
 
-@click.group()
-def dlq() -> None:
+@click.group("dlq")
+def dlq_command() -> None:
     """Look at dead letters, the messages that a stage could not process, and send them again.
 
     \b
@@ -39,7 +39,7 @@ def dlq() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
 
 
-@dlq.command("list")
+@dlq_command.command("list")
 @_selection
 @click.option("--done", is_flag=True, help="Those that have been sent again, too.")
 @click.option("--by-reason", is_flag=True, help="Count them by stage and reason.")
@@ -64,7 +64,7 @@ def list_(done: bool, by_reason: bool, as_json: bool, **chosen: Any) -> None:
         print_rows(rows, columns, f"{len(found)} dead letters")
 
 
-@dlq.command()
+@dlq_command.command()
 @click.argument("name", metavar="NAME")
 @click.option("--raw", is_flag=True, help="Only the message, as it came.")
 def show(name: str, raw: bool) -> None:
@@ -91,7 +91,7 @@ def show(name: str, raw: bool) -> None:
     click.echo(f"\n{shown(_text(letter.value), keep=LAYOUT)}")
 
 
-@dlq.command("requeue")
+@dlq_command.command("requeue")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @_selection
 @click.option("--all", "everything", is_flag=True, help="All letters that have not been sent again.")

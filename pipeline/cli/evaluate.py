@@ -7,8 +7,7 @@ import click
 
 from pipeline.cli.output import FILE, STORIES, print_json, print_rows, shown
 from pipeline.config import load
-from pipeline.evaluation.evaluate import Evaluation, read_truth
-from pipeline.evaluation.evaluate import evaluate as measure
+from pipeline.evaluation.evaluate import Evaluation, evaluate, read_truth
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 from pipeline.stages.normalise import story_id
@@ -16,7 +15,7 @@ from pipeline.stages.profiles import PROFILES, stems
 from pipeline.stages.urls import canonical_url
 
 
-@click.command()
+@click.command("evaluate")
 @click.argument("stories", type=STORIES)
 @click.option("--truth", type=FILE, required=True, help="Labels: CSV with the columns story_id and event.")
 @click.option(
@@ -28,7 +27,7 @@ from pipeline.stages.urls import canonical_url
 @click.option(
     "--json", "as_json", is_flag=True, help="JSON instead of a table: an object, or a list with --profile all."
 )
-def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_json: bool) -> None:
+def evaluate_command(stories: str, truth: str, profile: str | None, misses: bool, as_json: bool) -> None:
     """Replay STORIES and measure clusters and alerts against labels.
 
     An alert is true when at least half of the stories in its window belong to one labelled event that breaks by the rule; a
@@ -52,7 +51,7 @@ def evaluate(stories: str, truth: str, profile: str | None, misses: bool, as_jso
         if name == (profile or settings.profile) or profile == "all":
             records = list(fingerprints(loaded, now, settings.language, stems=stems(name)))
             rules = settings.cluster_rule(name), settings.detect_rule(name)
-            results.append(measure(records, labels, *rules, weights, list_misses=misses))
+            results.append(evaluate(records, labels, *rules, weights, list_misses=misses))
     if as_json:
         print_json(results if profile == "all" else results[0])
         return

@@ -16,11 +16,11 @@ from pipeline.kafka.read import listen
 from pipeline.records import EventUpdate
 
 
-@click.command()
+@click.command("events")
 @click.option("--follow", is_flag=True, help="Stay, and print each update as it comes, until Ctrl-C.")
 @click.option("--alerts", is_flag=True, help="Only the first update of each event.")
 @click.option("--json", "as_json", is_flag=True, help="The records as they stand on the topic, one a line.")
-def events(follow: bool, alerts: bool, as_json: bool) -> None:
+def events_command(follow: bool, alerts: bool, as_json: bool) -> None:
     """Print the updates of all events from the events topic, the oldest first.
 
     \b

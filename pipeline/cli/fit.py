@@ -10,13 +10,12 @@ from rich.progress import Progress
 from pipeline.cli.output import FILE
 from pipeline.config import load
 from pipeline.evaluation.evaluate import read_truth
-from pipeline.evaluation.fit import ROUNDS, Round, Stream
-from pipeline.evaluation.fit import fit as learn
+from pipeline.evaluation.fit import ROUNDS, Round, Stream, fit
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 
 
-@click.command()
+@click.command("fit")
 @click.argument("stories", nargs=-1, required=True, type=FILE)
 @click.option(
     "--truth", multiple=True, required=True, type=FILE, help="Labels of each file: CSV with story_id and event."
@@ -27,7 +26,7 @@ from pipeline.replay import fingerprints
 @click.option(
     "--output", type=click.Path(dir_okay=False), default="weights.json", show_default=True, help="File to write."
 )
-def fit(stories: tuple[str, ...], truth: tuple[str, ...], rounds: int, output: str) -> None:
+def fit_command(stories: tuple[str, ...], truth: tuple[str, ...], rounds: int, output: str) -> None:
     """Learn the weights of the scores from labelled STORIES, one or several files, each with its --truth.
 
     A week with a hundred events is enough. Point NEWSBURST_WEIGHTS at the file it writes to use them; check them first with
@@ -59,7 +58,7 @@ def fit(stories: tuple[str, ...], truth: tuple[str, ...], rounds: int, output: s
             told += 1
             progress.advance(task)
 
-        best = learn(streams, settings.score_weights(), settings.cluster_rule(), settings.detect_rule(), rounds, tell)
+        best = fit(streams, settings.score_weights(), settings.cluster_rule(), settings.detect_rule(), rounds, tell)
     names = ", ".join(Path(file).name for file in stories)
     data = {
         "provenance": f"newsburst fit on {names} ({sum(len(stream.fingerprints) for stream in streams)} stories), "

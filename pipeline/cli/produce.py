@@ -18,13 +18,13 @@ from pipeline.kafka.producer import StoryProducer
 from pipeline.times import to_micros
 
 
-@click.command()
+@click.command("produce")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option(
     "--speed", type=click.FloatRange(min=0, min_open=True), help="Seconds of crawl time a second; else at full speed."
 )
 @click.option("--quiet", is_flag=True, help="No progress bar.")
-def produce(file: str, speed: float | None, quiet: bool) -> None:
+def produce_command(file: str, speed: float | None, quiet: bool) -> None:
     """Send the stories of FILE to Kafka: one JSON object a line, plain or gzip; - is standard input.
 
     A line that is not a valid story is refused with its number and the reason, and not sent; the others are. Exits with 1 when a

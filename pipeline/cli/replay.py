@@ -10,18 +10,17 @@ from pipeline.cli.output import STORIES, print_json, shown
 from pipeline.codec import encode
 from pipeline.config import load
 from pipeline.files import Line, load_stories
-from pipeline.replay import fingerprints
-from pipeline.replay import replay as run
+from pipeline.replay import fingerprints, replay
 from pipeline.stages.profiles import stems
 
 
-@click.command()
+@click.command("replay")
 @click.argument("file", type=STORIES)
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("replay"), show_default=True, help="Folder."
 )
 @click.option("--skip", is_flag=True, help="Pass over lines that are no stories, and say which, instead of ending.")
-def replay(file: str, out: Path, skip: bool) -> None:
+def replay_command(file: str, out: Path, skip: bool) -> None:
     """Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.
 
     Writes what the worker would write to its topics, in the same order, as files of one JSON object a line: assignments.jsonl,
@@ -41,7 +40,7 @@ def replay(file: str, out: Path, skip: bool) -> None:
         )
         records = fingerprints(stories, now, settings.language, stems=stems(settings.profile))
         rules = settings.cluster_rule(), settings.detect_rule(), settings.score_weights()
-        for step in run(records, *rules):
+        for step in replay(records, *rules):
             assignments.write(encode(step.assignment) + b"\n")
             clusters.writelines(encode(state) + b"\n" for state in step.clusters)
             events.writelines(encode(update) + b"\n" for update in step.updates)

@@ -12,8 +12,8 @@ from pipeline.storage.read import Reader, Row
 json_option = click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table.")
 
 
-@click.group()
-def report() -> None:
+@click.group("report")
+def report_command() -> None:
     """Query the reports in Postgres.
 
     \b
@@ -21,7 +21,7 @@ def report() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
 
 
-@report.command()
+@report_command.command()
 @json_option
 def breaking(as_json: bool) -> None:
     """The events that have not ended, the latest first.
@@ -33,7 +33,7 @@ def breaking(as_json: bool) -> None:
     _show(Reader.breaking, (), columns, "Breaking now", as_json)
 
 
-@report.command()
+@report_command.command()
 @click.argument("event_id", metavar="ID")
 @json_option
 def event(event_id: str, as_json: bool) -> None:
@@ -45,7 +45,7 @@ def event(event_id: str, as_json: bool) -> None:
     _show(Reader.event, (event_id,), ["crawled_at", "publisher", "title", "url"], f"Stories of {event_id}", as_json)
 
 
-@report.command()
+@report_command.command()
 @click.argument("event_id", metavar="ID")
 @json_option
 def timeline(event_id: str, as_json: bool) -> None:

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from pipeline.config import load
-from pipeline.storage.retain import retain as delete_before
+from pipeline.storage.retain import retain
 
 
-@click.command()
+@click.command("retain")
 @click.option("--days", type=click.IntRange(min=1), required=True, help="Stories crawled in the last DAYS are kept.")
 @click.option("--events", is_flag=True, help="Events that ended before go, too; without it all events are kept.")
 @click.option("--batch", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a transaction.")
-def retain(days: int, events: bool, batch: int) -> None:
+def retain_command(days: int, events: bool, batch: int) -> None:
     """Delete old stories from Postgres, in small batches; workers may go on.
 
     Run it as the owner of the schema, once a day. Stories go with their links, clusters when nothing refers to them; events
@@ -29,7 +29,7 @@ def retain(days: int, events: bool, batch: int) -> None:
             "workers would still refer to what goes."
         )
     gone: Counter[str] = Counter()
-    for table, number in delete_before(
+    for table, number in retain(
         settings.postgres, datetime.now(UTC) - timedelta(days=days), events=events, batch=batch
     ):
         gone[table] += number

@@ -5,12 +5,12 @@ import asyncio
 import click
 
 from pipeline.config import load
-from pipeline.kafka.admin import seek as move
+from pipeline.kafka.admin import seek
 
 
-@click.command()
+@click.command("seek")
 @click.argument("place", metavar="TOPIC:PARTITION:OFFSET")
-def seek(place: str) -> None:
+def seek_command(place: str) -> None:
     """Have the workers go on at this offset of a partition: to skip a record, or to have some read again.
 
     Stop the workers before. What a stage with state has decided is not decided again: what is read again there changes nothing.
@@ -24,6 +24,6 @@ def seek(place: str) -> None:
         raise click.UsageError(f"{place!r} is no place: write it as stories:0:13.")
     partition, offset = map(int, numbers)
     name = topic if topic.startswith(f"{settings.topic_prefix}.") else settings.topic(topic)
-    before = asyncio.run(move(settings, name, partition, offset))
+    before = asyncio.run(seek(settings, name, partition, offset))
     was = "at the beginning" if before is None else f"at {before}"
     click.echo(f"The workers go on at {offset} in partition {partition} of {name}; they were {was}.")

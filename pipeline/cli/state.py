@@ -8,13 +8,12 @@ import click
 from pipeline.cli.output import print_json, print_rows
 from pipeline.config import Settings, load
 from pipeline.kafka.admin import workers
-from pipeline.kafka.changelogs import adopt as adopt_rule
-from pipeline.kafka.changelogs import forget, rules
+from pipeline.kafka.changelogs import adopt, forget, rules
 from pipeline.storage.positions import forget_positions
 
 
-@click.group()
-def state() -> None:
+@click.group("state")
+def state_command() -> None:
     """Look at the state of the stages, take it over with another rule, or begin anew.
 
     \b
@@ -22,7 +21,7 @@ def state() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
 
 
-@state.command()
+@state_command.command()
 @click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table.")
 def show(as_json: bool) -> None:
     """The rule that the state was made by, beside the settings here.
@@ -46,9 +45,9 @@ def show(as_json: bool) -> None:
         print_rows(rows, ["setting", "state", "here"], "The rule of the state")
 
 
-@state.command()
+@state_command.command("adopt")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def adopt(yes: bool) -> None:
+def adopt_command(yes: bool) -> None:
     """Have workers with the settings here go on with the state, though it was made by another rule.
 
     What is known stays as it was decided. A shorter look-back deletes the stories that it does not reach when the next one comes.
@@ -71,11 +70,11 @@ def adopt(yes: bool) -> None:
         return
     click.echo("\n".join(changes))
     _confirm(settings, yes)
-    asyncio.run(adopt_rule(settings))
+    asyncio.run(adopt(settings))
     click.echo("Done: start the workers with these settings.")
 
 
-@state.command()
+@state_command.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def reset(yes: bool) -> None:
     """Forget the state: clustering and counting begin anew with the next story. Topics and Postgres keep what was found.

@@ -9,12 +9,12 @@ import msgspec
 from pipeline.cli.output import STORIES, print_json, print_rows
 from pipeline.config import load
 from pipeline.evaluation.picture import check_drawing, draw
-from pipeline.evaluation.tune import tune as compare
+from pipeline.evaluation.tune import tune
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 
 
-@click.command()
+@click.command("tune")
 @click.argument("stories", type=STORIES)
 @click.option(
     "--recall", type=click.FloatRange(0, 1, max_open=True), default=0.98, show_default=True, help="Wanted recall."
@@ -29,7 +29,7 @@ from pipeline.replay import fingerprints
 )
 @click.option("--no-picture", is_flag=True, help="Draw none.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-def tune(stories: str, recall: float, picture: tuple[Path, ...], no_picture: bool, as_json: bool) -> None:
+def tune_command(stories: str, recall: float, picture: tuple[Path, ...], no_picture: bool, as_json: bool) -> None:
     """Find the bands and rows that lead the stories of STORIES to their clusters at least cost.
 
     STORIES is a sample of your own news in order of time: some thousand stories, no labels. Recall is the share of stories
@@ -48,7 +48,7 @@ def tune(stories: str, recall: float, picture: tuple[Path, ...], no_picture: boo
     now = datetime.now(UTC)
     records = list(fingerprints(load_stories(stories, now, settings.language), now, settings.language))
     rules = settings.cluster_rule("newsburst"), settings.detect_rule("newsburst"), settings.score_weights()
-    tuning, found = compare(records, recall, *rules)
+    tuning, found = tune(records, recall, *rules)
     for path in picture:
         draw(tuning, found, path)
     if as_json:

@@ -15,11 +15,11 @@ from pipeline.kafka.admin import create_topics, mend_topics
 from pipeline.storage.migrate import migrate
 
 
-@click.command()
+@click.command("up")
 @click.option("--kafka-port", type=click.IntRange(1, 65_535), help="Port of Kafka at 127.0.0.1; any free one without.")
 @click.option("--postgres-port", type=click.IntRange(1, 65_535), help="Port of Postgres; any free one without.")
 @click.option("--no-worker", is_flag=True, help="Only Kafka and Postgres, with topics and schema: run workers by hand.")
-def up(kafka_port: int | None, postgres_port: int | None, no_worker: bool) -> None:
+def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: bool) -> None:
     """Run Kafka, Postgres and a worker here until Ctrl-C; their data stay in the folder NEWSBURST_DATA.
 
     \b

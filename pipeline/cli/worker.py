@@ -13,8 +13,8 @@ from pipeline.kafka.changelogs import wrong_state
 from pipeline.storage import migrate
 
 
-@click.command()
-def worker() -> None:
+@click.command("worker")
+def worker_command() -> None:
     """Run a worker: the agents from stories to Postgres. Run several to share the partitions.
 
     It says first what is missing, if something is. SIGTERM and Ctrl-C end it when the work in hand is done.

@@ -22,8 +22,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from agents.runtime.producer import Message, PackedProducer
-from pipeline.cli import main, output, setup
-from pipeline.cli import tune as tune_command
+from pipeline.cli import COMMANDS, doctor, main, output, tune
 from pipeline.cli.output import print_rows
 from pipeline.codec import encode
 from pipeline.config import Settings
@@ -44,7 +43,8 @@ GOOD = '{"url": "https://a.example/b", "title": "T", "publisher": "P", "crawled_
 
 
 def commands(group=main, path=()):
-    for name, command in sorted(group.commands.items()):
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         yield (*path, name)
@@ -60,6 +60,26 @@ def few_stories(tmp_path):
     with gzip.open(SAMPLE, "rt") as lines:
         path.write_text("".join(islice(lines, 300)))
     return path
+
+
+def test_each_command_is_listed_with_the_first_sentence_of_its_own_help():
+    for name, line in COMMANDS.items():
+        command = main.get_command(None, name)
+        assert command.name == name
+        assert command.help.partition("\n\n")[0].replace("\n", " ").replace("\b", "").strip() == line
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_needs_nothing_of_the_pipeline_loads_nothing_of_it(option):
+    script = (
+        "import sys\n"
+        "from pipeline.command import main\n"
+        f"sys.argv = ['newsburst', '{option}']\n"
+        "try:\n    main()\n"
+        "finally:\n    print(sorted({'numba', 'sqlalchemy', 'alembic', 'aiokafka', 'pydantic'} & {*sys.modules}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
 
 
 @pytest.mark.parametrize("path", list(commands()), ids=" ".join)
@@ -343,7 +363,7 @@ def test_replay_passes_over_bad_lines_when_asked(tmp_path):
 
 def test_tune_says_at_once_that_it_cannot_draw(few_stories, monkeypatch):
     monkeypatch.setattr(picture, "find_spec", lambda _: None)
-    monkeypatch.setattr(tune_command, "load_stories", lambda *_: pytest.fail("It began its work."))
+    monkeypatch.setattr(tune, "load_stories", lambda *_: pytest.fail("It began its work."))
     result = run("tune", str(few_stories))
     assert (result.exit_code, "--no-picture" in result.output) == (1, True)
 
@@ -375,7 +395,7 @@ def test_the_doctor_tells_of_clocks(settings):
     assert result.exit_code == 0, result.output
     assert "The clocks of Kafka and of this machine agree" in result.output
     assert "The clocks of Postgres and of this machine agree" in result.output
-    assert setup._clock("Kafka", 864_000.0) == (
+    assert doctor._clock("Kafka", 864_000.0) == (
         False,
         "The clock of Kafka is 864,000 s ahead of this machine's: set them by NTP.",
     )
