@@ -3,13 +3,18 @@
 import argparse
 import gc
 import importlib
+import os
 import sys
 from pathlib import Path
+
+import psutil
 
 from agents.worker import GC_THRESHOLDS
 from bench.figures import Figure, table, write
 
-NAMES = ("minhash", "lsh", "simhash", "path", "text", "stream", "growth")
+ALONE = ("minhash", "lsh", "simhash", "path", "text")
+"""What is measured on one core, as its peers are: one thread each."""
+NAMES = (*ALONE, "stream", "growth")
 BY_NAME = ("scale",)
 """What is measured only if it is asked for."""
 
@@ -27,8 +32,11 @@ def main() -> None:
     if wrong := [name for name in asked.names if name not in known]:
         parser.error(f"no benchmark is called {', '.join(wrong)}; there are {', '.join(known)}")
     gc.set_threshold(*GC_THRESHOLDS)
+    os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     found: list[Figure] = []
+    cores = psutil.Process().cpu_affinity()
     for name in asked.names or NAMES:
+        psutil.Process().cpu_affinity(cores[-1:] if name in ALONE else cores)
         for figure in importlib.import_module(f"bench.{name}").figures(quick=asked.quick):
             print(f"{figure.work}: {figure.ratio:.3g} ({figure.target})", file=sys.stderr, flush=True)
             found.append(figure)

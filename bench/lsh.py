@@ -56,7 +56,7 @@ class Ours:
 
 
 def signatures(count: int) -> NDArray[np.uint32]:
-    """So many signatures: of the week's headlines, then of the same with other words in the place of half of theirs."""
+    """So many signatures: of the three days' headlines, then of the same with other words in the place of half of theirs."""
     texts = token_sets()
     made = [minhash.signatures(texts[:count])]
     for showing in range(1, -(-count // len(texts))):
@@ -66,11 +66,11 @@ def signatures(count: int) -> NDArray[np.uint32]:
 
 
 def figures(*, quick: bool) -> Iterable[Figure]:
-    """A week, 200,000 and a million stories in the window."""
+    """The three days', 200,000 and a million stories in the window."""
     import rensa
     from datasketch import MinHash, MinHashLSH
 
-    week, many = len(token_sets()), 60_000 if quick else 200_000
+    few, many = len(token_sets()), 60_000 if quick else 200_000
     rounds = 5
     texts = token_sets()
     all_signatures = signatures(many)
@@ -94,7 +94,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
             tables.insert(key, theirs[key])
 
     Ours(NEWEST).run(all_signatures[:BATCH])
-    for count, capacity, target in ((week, 1_000_000, 0.3), (many, NEWEST, 0.2)):
+    for count, capacity, target in ((few, 1_000_000, 0.3), (many, NEWEST, 0.2)):
         words = "uncapped" if capacity > NEWEST else f"newest {NEWEST} a bucket"
         yield compare(
             f"LSH 40 x 3, query then insert, {count:,} stories, {words}",
@@ -105,19 +105,19 @@ def figures(*, quick: bool) -> Iterable[Figure]:
             target=target,
             rounds=rounds,
         )
-    few = [MinHash(num_perm=ROWS, hashvalues=row.astype(np.uint64), scheme="legacy") for row in all_signatures[:week]]
+    hashed = [MinHash(num_perm=ROWS, hashvalues=row.astype(np.uint64), scheme="legacy") for row in all_signatures[:few]]
 
-    def by_datasketch(few: list[object] = few) -> None:
+    def by_datasketch(hashed: list[object] = hashed) -> None:
         tables = MinHashLSH(num_perm=ROWS, params=(BANDS, BAND_ROWS))
-        for key, one in enumerate(few):
+        for key, one in enumerate(hashed):
             tables.query(one)
             tables.insert(key, one)
 
     yield compare(
-        f"LSH 40 x 3, query then insert, {week:,} stories, uncapped",
+        f"LSH 40 x 3, query then insert, {few:,} stories, uncapped",
         "datasketch MinHashLSH",
-        timed(lambda: Ours(1_000_000).run(all_signatures[:week]), week),
-        timed(by_datasketch, week),
+        timed(lambda: Ours(1_000_000).run(all_signatures[:few]), few),
+        timed(by_datasketch, few),
         unit="us a story",
         target=1 / 40,
         rounds=1 if quick else rounds,
@@ -127,13 +127,13 @@ def figures(*, quick: bool) -> Iterable[Figure]:
     theirs.clear()
     million = signatures(1_000_000)
     big = Ours(NEWEST)
-    big.run(million[: -5 * week])
-    last = iter(np.split(million[-5 * week :], 5))
+    big.run(million[: -5 * few])
+    last = iter(np.split(million[-5 * few :], 5))
     yield compare(
         "LSH 40 x 3, newest 10 a bucket, 1,000,000 in the window",
-        f"ours at {week:,}",
-        timed(lambda: big.run(next(last)), week),
-        timed(lambda: Ours(NEWEST).run(all_signatures[:week]), week),
+        f"ours at {few:,}",
+        timed(lambda: big.run(next(last)), few),
+        timed(lambda: Ours(NEWEST).run(all_signatures[:few]), few),
         unit="us a story",
         target=3.0,
     )

@@ -29,7 +29,8 @@ from pipeline.stages.normalise import normalise
 from pipeline.storage.write import Writer
 from pipeline.times import from_millis
 
-BATCH = 500
+BATCH = 2_000
+"""Records a fetch: with 500 these loops are a third slower, with more no faster."""
 Handle = Callable[[list[Any]], Awaitable[None]]
 
 

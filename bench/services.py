@@ -25,7 +25,7 @@ from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 
 WORKER = ("agents.worker",)
-PATIENCE = 600
+RUN_TIMEOUT_S = 600
 """Seconds that a run may take."""
 
 
@@ -108,12 +108,12 @@ async def _offsets(settings: Settings, topic: str) -> int:
 
 def wait_until(reached: Callable[[], bool], worker: psutil.Process, every: float = 0.05) -> None:
     """Look again and again until it is so; raises RuntimeError if the worker ends first, or it takes too long."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + RUN_TIMEOUT_S
     while not reached():
         if not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE:
             raise RuntimeError("The worker has ended.")
         if time.monotonic() > deadline:
-            raise RuntimeError(f"Not done in {PATIENCE} s.")
+            raise RuntimeError(f"Not done in {RUN_TIMEOUT_S} s.")
         time.sleep(every)
 
 
