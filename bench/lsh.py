@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bench.figures import Figure, absolute, compare, timed
 from bench.news import token_sets
 from pipeline.similarity import minhash
-from pipeline.similarity.buckets import SMALLEST, Buckets, band_keys, insert, new_buckets, query
+from pipeline.similarity.buckets import MIN_SLOTS, Buckets, band_keys, insert, new_buckets, query
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.universal import ROWS
 
@@ -39,7 +39,7 @@ class Ours:
     """The bucket tables, filled in batches."""
 
     def __init__(self, capacity: int) -> None:
-        self.buckets = new_buckets(BANDS, capacity, SMALLEST)
+        self.buckets = new_buckets(BANDS, capacity, MIN_SLOTS)
         self._found, self._shared = np.empty((2, 2_000_000), np.int64)
 
     def run(self, signatures: NDArray[np.uint32]) -> int:

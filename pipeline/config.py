@@ -56,7 +56,7 @@ class Settings(BaseSettings):
     partitions: Annotated[int, Field(description="Partitions of the topics that `topics create` makes.", ge=1)] = 4
     replication: Annotated[int, Field(description="Replicas of those topics.", ge=1)] = 1
     language: Annotated[
-        str, Field(description="Language of stories that do not name theirs and whose text does not tell it.")
+        str, Field(description="Language of stories that do not name theirs and whose text does not show it.")
     ] = "en"
     profile: Annotated[Profile, Field(description="Rules of matching: newsburst, newshound or hu-you.")] = "newsburst"
     weights: Annotated[

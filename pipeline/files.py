@@ -28,7 +28,7 @@ GZIP = b"\x1f\x8b"
 """The first bytes of a gzip stream."""
 MARK = codecs.BOM_UTF8
 """What some editors write before text in UTF-8."""
-LONGEST = 4 * 1024 * 1024
+MAX_LINE_BYTES = 4 * 1024 * 1024
 """Bytes of a line: a broker takes no story of more than one mebibyte."""
 
 
@@ -47,15 +47,15 @@ def _open(path: str) -> Iterator[BinaryIO]:
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes | None]]:
-    """The numbered lines of a file; None for one that is longer than LONGEST, which is never held whole."""
+    """The numbered lines of a file; None for one that is longer than MAX_LINE_BYTES, which is never read whole."""
     number = 0
     try:
         with _open(path) as file:
-            while line := file.readline(LONGEST + 1):
+            while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
-                if len(line) > LONGEST:
+                if len(line) > MAX_LINE_BYTES:
                     while line and not line.endswith(b"\n"):
-                        line = file.readline(LONGEST)
+                        line = file.readline(MAX_LINE_BYTES)
                     yield number, None
                 else:
                     yield number, line.removeprefix(MARK) if number == 1 else line
@@ -72,7 +72,7 @@ def read_stories(path: str, received_at: datetime | None, language: str) -> Iter
     """
     for number, raw in _lines(path):
         if raw is None:
-            yield Line(number, None, f"The line has more than {LONGEST:,} bytes.")
+            yield Line(number, None, f"The line has more than {MAX_LINE_BYTES:,} bytes.")
             continue
         text = raw.strip()
         if not text:
@@ -91,7 +91,7 @@ def load_stories(
 ) -> list[Story]:
     """All stories of a file.
 
-    Lines that are none are told to `refused`; without it, the first raises InvalidRecord with its number.
+    Lines that are none are given to `refused`; without it, the first raises InvalidRecord with its number.
     """
     stories: list[Story] = []
     for line in read_stories(path, received_at, language):

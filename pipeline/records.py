@@ -90,7 +90,7 @@ class Similar(Record, frozen=True, kw_only=False, gc=False):
 
 
 class Assignment(Record, frozen=True, kw_only=True):
-    """The cluster a story was put in, and why: all that is needed to build the clustering anew."""
+    """The cluster a story was put in, and why: all that is needed to rebuild the clustering."""
 
     story: NormalisedStory
     simhash: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from prometheus_client import Counter, Gauge, Histogram
 
 RECORDS = Counter("newsburst_records_total", "Records that a stage has dealt with.", ["stage", "outcome"])
-"""Outcomes: done, repeated (known already), revised (known, with another text or retracted), late (done, but older than the
+"""Outcomes: done, repeated (seen already), revised (seen, now with another text or retracted), late (done, but older than the
 look-back), dead (in the dead letters)."""
 
 
@@ -22,7 +22,7 @@ DEAD_LETTERS = Counter(
 )
 """Causes: invalid (the record is to blame), failed (the stage is: a fault of ours, or too slow)."""
 LAG = Gauge("newsburst_lag", "Offsets that this worker has yet to finish with, as it last saw them.", ["topic"])
-GENERATION = Gauge("newsburst_generation", "Generation of the consumer group; 0 while it is made anew.")
+GENERATION = Gauge("newsburst_generation", "Generation of the consumer group; 0 during a rebalance.")
 
 UPDATE_SECONDS = Histogram(
     "newsburst_update_seconds",

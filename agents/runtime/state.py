@@ -164,7 +164,7 @@ class StateStore(Generic[R, E]):
         await self._idle.wait()
 
     async def _load(self, number: int) -> Partition[E]:
-        """The partition: as it is held, or else from its changelog; again, if it changes hands meanwhile."""
+        """The partition: as it is owned, or else loaded from its changelog; again, if it changes hands meanwhile."""
         if number not in self._owned and self._after is not None:
             await self._after.loaded_first()
         while number not in self._owned:

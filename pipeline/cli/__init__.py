@@ -20,7 +20,7 @@ COMMANDS = {
     "report": "Query the reports in Postgres.",
     "dlq": "Look at dead letters, the messages that a stage could not process, and send them again.",
     "seek": "Have the workers go on at this offset of a partition: to skip a record, or to have some read again.",
-    "state": "Look at the state of the stages, take it over with another rule, or begin anew.",
+    "state": "Look at the state of the stages, take it over with another rule, or start from nothing.",
     "topics": "Make and check the Kafka topics.",
     "migrate": "Bring the schema `news` in Postgres up to date.",
     "retain": "Delete old stories from Postgres, in small batches; workers may go on.",

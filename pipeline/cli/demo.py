@@ -62,7 +62,7 @@ def demo_command(speed: float, exit_: bool, json_file: Path | None, file: Path) 
     settings = load()
     stories = load_stories(str(file), datetime.now(UTC), settings.language)
     console.print(f"Starting Kafka and Postgres in {settings.data / 'demo'} (at first 50 MB are fetched) ...")
-    with suppress(KeyboardInterrupt), embedded_services(settings.data, "demo", anew=True) as services:
+    with suppress(KeyboardInterrupt), embedded_services(settings.data, "demo", clear=True) as services:
         settings = settings.model_copy(
             update={"kafka": services.kafka, "postgres": services.postgres, "partitions": 1, "replication": 1}
         )

@@ -10,7 +10,7 @@ import click
 
 from pipeline.cli.output import cell, print_json, print_rows, shown
 from pipeline.config import Settings, load
-from pipeline.kafka.dead_letters import MOST, Letter, kind, letters, requeue, unsendable
+from pipeline.kafka.dead_letters import MAX_REQUEUES, Letter, kind, letters, requeue, unsendable
 
 Command = Callable[..., None]
 LAYOUT = "\n\t"
@@ -113,9 +113,11 @@ def requeue_(names: tuple[str, ...], everything: bool, dry_run: bool, **chosen: 
         wanted = _named(found, names)
     else:
         fresh = [letter for letter in found if not letter.done]
-        wanted = [letter for letter in fresh if letter.requeued < MOST and not unsendable(settings, letter)]
-        if held := sum(letter.requeued >= MOST for letter in fresh):
-            click.echo(f"Left, for they have failed {MOST} times again: {held}. Name them to send them.", err=True)
+        wanted = [letter for letter in fresh if letter.requeued < MAX_REQUEUES and not unsendable(settings, letter)]
+        if held := sum(letter.requeued >= MAX_REQUEUES for letter in fresh):
+            click.echo(
+                f"Left, for they have failed {MAX_REQUEUES} times again: {held}. Name them to send them.", err=True
+            )
         for letter in fresh:
             if why := unsendable(settings, letter):
                 click.echo(shown(f"{letter.name} is left: {why}"), err=True)

@@ -21,7 +21,7 @@ from pipeline.replay import fingerprints
     "--truth", multiple=True, required=True, type=FILE, help="Labels of each file: CSV with story_id and event."
 )
 @click.option(
-    "--rounds", type=click.IntRange(1, 50), default=ROUNDS, show_default=True, help="How often to learn anew."
+    "--rounds", type=click.IntRange(1, 50), default=ROUNDS, show_default=True, help="How many rounds of learning."
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False), default="weights.json", show_default=True, help="File to write."

@@ -23,7 +23,7 @@ console = Console(highlight=False, markup=False, emoji=False)
 _HARMLESS = frozenset("\u200c\u200d")
 """Joiners, without which Persian, Indic scripts and many pictures are not written right."""
 _PLAIN = re.compile(r"[ -~]*")
-WIDE = 10_000
+UNWRAPPED_WIDTH = 10_000
 """Columns of what is no terminal."""
 PADDING = 3
 """Columns that a table's cell needs beside its text."""
@@ -69,7 +69,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title:
         max([_longest_word(name), *(_least_width(line[index], rows[0][columns[index]]) for line in cells)])
         for index, name in enumerate(names)
     ]
-    width = console.width if console.is_terminal or "COLUMNS" in os.environ else WIDE
+    width = console.width if console.is_terminal or "COLUMNS" in os.environ else UNWRAPPED_WIDTH
     if sum(widest) + PADDING * len(columns) + 1 > width:
         _print_blocks(cells, names, title)
         return
@@ -80,7 +80,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title:
         table.add_column(name, justify="right" if number else "left", min_width=widest[index], no_wrap=whole)
     for line in cells:
         table.add_row(*map(Text, line))
-    fitting = width if width < WIDE else _natural(cells, names)
+    fitting = width if width < UNWRAPPED_WIDTH else _natural(cells, names)
     Console(file=console.file, width=fitting, highlight=False, markup=False, emoji=False).print(table)
 
 

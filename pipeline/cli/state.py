@@ -14,7 +14,7 @@ from pipeline.storage.positions import forget_positions
 
 @click.group("state")
 def state_command() -> None:
-    """Look at the state of the stages, take it over with another rule, or begin anew.
+    """Look at the state of the stages, take it over with another rule, or start from nothing.
 
     \b
     Example: newsburst state show
@@ -77,7 +77,7 @@ def adopt_command(yes: bool) -> None:
 @state_command.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def reset(yes: bool) -> None:
-    """Forget the state: clustering and counting begin anew with the next story. Topics and Postgres keep what was found.
+    """Forget the state: clustering and counting start from nothing with the next story. Topics and Postgres keep what was found.
 
     For when `fingerprints` was deleted and made again, or restored from an old copy. Events that have not ended stay as they are
     in reports. Stop the workers before.

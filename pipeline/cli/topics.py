@@ -38,8 +38,8 @@ def create() -> None:
 def grow() -> None:
     """Add partitions to all topics, up to NEWSBURST_PARTITIONS.
 
-    Stop the workers before. An edition may belong to another partition then, where its clustering begins anew: stories there are
-    not matched with those from before.
+    Stop the workers before. An edition may belong to another partition then, where its clustering starts from nothing: stories
+    there are not matched with those from before.
 
     \b
     Example: NEWSBURST_PARTITIONS=16 newsburst topics grow

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 20.0
+STOP_TIMEOUT_S = 20.0
 """Seconds to stop in."""
 
 
@@ -51,7 +51,7 @@ class Guarded:
         """Stop the service and wait until it has."""
         if self._guard.stdin is not None:
             self._guard.stdin.close()
-        self._guard.wait(PATIENCE + 10)
+        self._guard.wait(STOP_TIMEOUT_S + 10)
 
     def last_words(self, lines: int = 15) -> str:
         """The end of the service's log."""
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
         closed.set()
         service.send_signal(signal.Signals[stop_signal])
         try:
-            service.wait(PATIENCE)
+            service.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             service.kill()
 

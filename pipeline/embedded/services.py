@@ -28,11 +28,11 @@ class Services:
 
 @contextmanager
 def embedded_services(
-    data: Path, name: str, ports: tuple[int | None, int | None] = (None, None), *, anew: bool = False
+    data: Path, name: str, ports: tuple[int | None, int | None] = (None, None), *, clear: bool = False
 ) -> Iterator[Services]:
     """Run Kafka and Postgres on `data / name` while the context lasts; `data / "services.json"` says where they are.
 
-    `ports` are those of Kafka and Postgres, any free ones where None. With `anew`, what an earlier run left is deleted first, but
+    `ports` are those of Kafka and Postgres, any free ones where None. With `clear`, what an earlier run left is deleted first, but
     not while one is running.
     Raises AlreadyRunning, KafkaUnavailable and PostgresUnavailable.
     """
@@ -48,7 +48,7 @@ def embedded_services(
                 f"Embedded services already run on {data}, or just start (process {running['pid']}, Kafka at {running['kafka']})."
                 " Stop that process, or set NEWSBURST_DATA to another folder."
             ) from None
-        if anew:
+        if clear:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
         kafka = EmbeddedKafka(folder / "kafka", ports[0])

@@ -26,7 +26,7 @@ from pipeline.stages.weights import JoinWeights, MergeWeights, RenewWeights, Wei
 ROUNDS = 5
 REGULARISATION = 1.0
 """Weight of the squared (standardised) weights in what is minimised."""
-FEWEST = 50
+MIN_EXAMPLES = 50
 """Decisions of each kind, and of each answer, that a score can be learned from."""
 
 
@@ -61,10 +61,10 @@ class Decisions:
     def enough(self) -> bool:
         """Whether there are enough right and wrong ones to learn from."""
         right = sum(self.answers)
-        return min(right, len(self.answers) - right) >= FEWEST
+        return min(right, len(self.answers) - right) >= MIN_EXAMPLES
 
 
-class LabelledWatch:
+class LabelledObserver:
     """Notes each decision with the answer that the labels give: those of most stories on both sides are equal, or not."""
 
     def __init__(self, truth: Mapping[str, str]) -> None:
@@ -95,19 +95,19 @@ def fit(
     cluster_rule: ClusterRule,
     detect_rule: DetectRule,
     rounds: int = ROUNDS,
-    tell: Callable[[Round], None] = lambda _: None,
+    progress: Callable[[Round], None] = lambda _: None,
 ) -> Round:
     """The mean of the weights of all rounds but the first, and how it does.
 
-    `tell` is called with each round, the first with `start`, the last with the result. Raises InvalidRecord when the labels are
-    too few to learn from.
+    `progress` is called with each round, the first with `start`, the last with the result. Raises InvalidRecord when the labels
+    are too few to learn from.
     """
     decisions = Decisions(), Decisions(), Decisions()
     weights, learned = start, list[Weights]()
     for _ in range(rounds):
-        result, watches = _measure(streams, weights, cluster_rule, detect_rule)
-        tell(result)
-        for observer in watches:
+        result, observers = _measure(streams, weights, cluster_rule, detect_rule)
+        progress(result)
+        for observer in observers:
             for all_, new in zip(decisions, (observer.joins, observer.merges, observer.renewals), strict=True):
                 all_.features += new.features
                 all_.answers += new.answers
@@ -125,24 +125,24 @@ def fit(
         RenewWeights(*np.mean([weights.renew for weights in settled], axis=0).round(4).tolist()),
     )
     result, _ = _measure(streams, mean, cluster_rule, detect_rule)
-    tell(result)
+    progress(result)
     return result
 
 
 def _measure(
     streams: Sequence[Stream], weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule
-) -> tuple[Round, list[LabelledWatch]]:
-    watches = [LabelledWatch(stream.truth) for stream in streams]
+) -> tuple[Round, list[LabelledObserver]]:
+    observers = [LabelledObserver(stream.truth) for stream in streams]
     measured = [
         _replay(stream, weights, cluster_rule, detect_rule, observer)
-        for stream, observer in zip(streams, watches, strict=True)
+        for stream, observer in zip(streams, observers, strict=True)
     ]
-    found, told = (sum(values) / len(streams) for values in zip(*measured, strict=True))
-    return Round(weights, found, told), watches
+    clusters, alerts = (sum(values) / len(streams) for values in zip(*measured, strict=True))
+    return Round(weights, clusters, alerts), observers
 
 
 def _replay(
-    stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, observer: LabelledWatch
+    stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, observer: LabelledObserver
 ) -> tuple[float, float]:
     steps = list(replay(stream.fingerprints, cluster_rule, detect_rule, weights, observer))
     found, labels = labelled(steps, final_clusters(steps), stream.truth)
@@ -154,7 +154,7 @@ def _learned(kind: str, decisions: Decisions) -> list[float]:
     if not decisions.enough:
         raise InvalidRecord(
             f"Too few labels: of {len(decisions.answers)} {kind} to decide on, {sum(decisions.answers)} were right; "
-            f"{FEWEST} right and {FEWEST} wrong ones are needed."
+            f"{MIN_EXAMPLES} right and {MIN_EXAMPLES} wrong ones are needed."
         )
     return logistic(np.array(decisions.features), np.array(decisions.answers, np.float64))
 

@@ -1,4 +1,4 @@
-"""Misses: each breaking event that no alert told of, each second alert, each false one, with its headlines and why."""
+"""Misses: each breaking event without an alert, each repeat alert, each false one, with its headlines and why."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ HEADLINES = 3
 
 
 class Miss(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was not told as it should have been."""
+    """An event or an alert that is not as it should have been."""
 
     kind: str
     """missed, duplicate or false"""
@@ -34,8 +34,8 @@ def misses(
 ) -> list[Miss]:
     """What went wrong; `clusters` names the final cluster of each story.
 
-    A missed event was *absorbed* when the cluster of most of its stories told of another event, *split* when its stories
-    lie in several clusters none of which has enough, *held back* when one cluster had enough and did not tell, and *below
+    A missed event was *absorbed* when the cluster of most of its stories reported another event, *split* when its stories
+    lie in several clusters none of which has enough, *held back* when one cluster had enough and did not break, and *below
     the rule* when that had too few publishers.
     """
     stories = {step.assignment.story.id: step.assignment.story for step in steps}
@@ -43,7 +43,7 @@ def misses(
     for story_id in stories:
         if story_id in truth:
             members.setdefault(truth[story_id], []).append(story_id)
-    told = {clusters[story.id] for alert, _ in judged.alerts for story in alert.stories}
+    reported = {clusters[story.id] for alert, _ in judged.alerts for story in alert.stories}
     found = {label for _, label in judged.alerts}
     result: list[Miss] = []
     for label in judged.due:
@@ -53,7 +53,7 @@ def misses(
         most, count = Counter(clusters[story_id] for story_id in own).most_common(1)[0]
         inside = [stories[story_id] for story_id in own if clusters[story_id] == most]
         fullest = _fullest([to_micros(story.crawled_at) for story in inside], rule.window)
-        if most in told:
+        if most in reported:
             reason = f"absorbed: {count} of its {len(own)} stories are in a cluster that told of another event"
         elif fullest <= rule.threshold:
             spread = len({clusters[story_id] for story_id in own})

@@ -30,7 +30,7 @@ from pipeline.stages.weights import Weights
 
 CHOICES = tuple((ROWS // rows, rows) for rows in (1, 2, 3, 4, 5, 6, 8))
 """Bands and rows that use the whole signature."""
-LARGEST = 20_000
+MAX_SAMPLE = 20_000
 """Stories of the sample that are looked at."""
 
 
@@ -78,7 +78,7 @@ def tune(
     weights: Weights,
 ) -> tuple[Tuning, Similarities]:
     """Compare the choices. Raises InvalidRecord if no story of the sample has company."""
-    sample = fingerprints[:LARGEST]
+    sample = fingerprints[:MAX_SAMPLE]
     steps = list(replay(sample, cluster_rule, detect_rule, weights))
     clusters = final_clusters(steps)
     stories = [step.assignment.story for step in steps if not step.assignment.revision]

@@ -1,4 +1,4 @@
-r"""The changelogs of the tables: what their rows are keyed by, how they are read, and which rule they were made by.
+r"""The changelogs of the stages with state: what their rows are keyed by, how they are read, and which rule they were made by.
 
     key                     row
     ID                      a story's row
@@ -22,7 +22,7 @@ from pipeline.kafka.admin import admin, partitions
 from pipeline.kafka.connection import connection
 from pipeline.kafka.consumer import UnreadableRecord, consuming
 from pipeline.kafka.read import read_to_end
-from pipeline.kafka.topics import LARGEST_MESSAGE, TABLES, changelog
+from pipeline.kafka.topics import CHANGELOGS, LARGEST_MESSAGE, changelog
 from pipeline.kafka.upgrade import HEADER, VERSION, upgraded
 
 log = structlog.get_logger()
@@ -33,7 +33,7 @@ REVISION, TIME, RULE = b"\xff", b"\xfe", b"\xfd"
 
 
 class StateError(RuntimeError):
-    """The rows of a table do not go with this worker; the message says why, and which command mends it."""
+    """The rows of a changelog do not go with this worker; the message says why, and which command mends it."""
 
 
 class OtherRule(StateError):
@@ -58,20 +58,20 @@ class Rows:
     """whether a transaction had begun behind them and not ended"""
 
 
-async def read_rows(settings: Settings, table: str, partition: int) -> Rows:
-    """The rows of a partition of a table's changelog, in the shape that this code writes."""
-    of, rows = TopicPartition(changelog(settings, table), partition), Rows()
+async def read_rows(settings: Settings, name: str, partition: int) -> Rows:
+    """The rows of a partition of a changelog, in the shape that this code writes."""
+    of, rows = TopicPartition(changelog(settings, name), partition), Rows()
     async with consuming(settings, max_partition_fetch_bytes=int(LARGEST_MESSAGE)) as consumer:
         consumer.assign([of])
         await consumer.seek_to_beginning(of)
         end = (await consumer.end_offsets([of]))[of]
         async for record in read_to_end(consumer, {of: end}):
-            _take(rows, table, record)
+            _take(rows, name, record)
         rows.transaction_open = (consumer.highwater(of) or 0) > end
     return rows
 
 
-def _take(rows: Rows, table: str, record: Any) -> None:
+def _take(rows: Rows, name: str, record: Any) -> None:
     if isinstance(record, UnreadableRecord) or record.key is None:
         log.error(
             "a row cannot be read and is left out", topic=record.topic, partition=record.partition, offset=record.offset
@@ -85,7 +85,7 @@ def _take(rows: Rows, table: str, record: Any) -> None:
         kept.pop(record.key, None)
         return
     version = next((int(value) for name, value in record.headers if name == HEADER), 1)
-    kept[record.key] = upgraded(table, record.value, version)
+    kept[record.key] = upgraded(name, record.value, version)
 
 
 def check_rule(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
@@ -99,11 +99,11 @@ def check_rule(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
         )
 
 
-def check_log(table: str, partition: int, position: int, end: int) -> None:
+def check_log(name: str, partition: int, position: int, end: int) -> None:
     """Raises AheadOfLog if the newest row is of a `position` that its log, which ends at `end`, does not have."""
     if position >= end:
         raise AheadOfLog(
-            f"The table {table} holds a row of offset {position} of partition {partition} of `fingerprints`, which ends at "
+            f"The changelog {name} holds a row of offset {position} of partition {partition} of `fingerprints`, which ends at "
             f"{end}. That topic was deleted and made again, or restored from a copy; all that comes would be taken for known. "
             "Restore it; or stop all workers and run `newsburst state reset`, which lets the clustering begin anew."
         )
@@ -116,7 +116,7 @@ GLANCED_OFFSETS = 50
 class Glance(NamedTuple):
     """What the ends of a partition of a changelog tell: it need not be all."""
 
-    table: str
+    name: str
     partition: int
     rule: dict[str, str] | None
     position: int
@@ -126,10 +126,10 @@ class Glance(NamedTuple):
 
 
 async def glance(settings: Settings) -> list[Glance]:
-    """Look into all partitions of both tables, without reading them. Raises BrokerError and KafkaError."""
+    """Look into all partitions of both changelogs, without reading them. Raises BrokerError and KafkaError."""
     places = [
-        (Glance(table, number, None, -1, 0), TopicPartition(changelog(settings, table), number))
-        for table, number in await _places(settings)
+        (Glance(name, number, None, -1, 0), TopicPartition(changelog(settings, name), number))
+        for name, number in await _places(settings)
     ]
     found: list[Glance] = []
     async with consuming(settings) as consumer:
@@ -159,7 +159,7 @@ async def wrong_state(settings: Settings) -> list[str]:
     for found in await glance(settings):
         try:
             check_rule(found.rule or {}, settings.rule())
-            check_log(found.table, found.partition, found.position, found.end)
+            check_log(found.name, found.partition, found.position, found.end)
         except StateError as error:
             wrong.append(str(error))
     return list(dict.fromkeys(wrong))
@@ -179,41 +179,41 @@ def _position(row: bytes | None) -> int:
 
 
 async def rules(settings: Settings) -> list[dict[str, str]]:
-    """The rules that the partitions of both tables were made by, of those that say so. Raises BrokerError."""
-    found = [await read_rows(settings, table, number) for table, number in await _places(settings)]
+    """The rules that the partitions of both changelogs were made by, of those that say so. Raises BrokerError."""
+    found = [await read_rows(settings, name, number) for name, number in await _places(settings)]
     return [rows.rule for rows in found if rows.rule is not None]
 
 
 async def adopt(settings: Settings) -> None:
     """Have the rows count as made by the rule of the settings. Workers that run are shut out. Raises BrokerError."""
-    for table, number in await _places(settings):
-        await _write(settings, table, number, {RULE: msgspec.json.encode(settings.rule())})
+    for name, number in await _places(settings):
+        await _write(settings, name, number, {RULE: msgspec.json.encode(settings.rule())})
 
 
 async def forget(settings: Settings) -> int:
     """Delete all rows; returns how many there were. Workers that run are shut out. Raises BrokerError."""
     count = 0
-    for table, number in await _places(settings):
-        rows = await read_rows(settings, table, number)
+    for name, number in await _places(settings):
+        rows = await read_rows(settings, name, number)
         keys = [*rows.stories, *rows.times]
-        await _write(settings, table, number, {RULE: msgspec.json.encode(settings.rule()), **dict.fromkeys(keys)})
+        await _write(settings, name, number, {RULE: msgspec.json.encode(settings.rule()), **dict.fromkeys(keys)})
         count += len(keys)
     return count
 
 
 async def _places(settings: Settings) -> list[tuple[str, int]]:
-    """The tables with their partitions."""
+    """The changelogs with their partitions."""
     async with admin(settings) as client:
         return [
-            (table, of.partition)
-            for table in TABLES
-            for of in sorted(await partitions(client, [changelog(settings, table)]))
+            (name, of.partition)
+            for name in CHANGELOGS
+            for of in sorted(await partitions(client, [changelog(settings, name)]))
         ]
 
 
-async def _write(settings: Settings, table: str, number: int, rows: Mapping[bytes, bytes | None]) -> None:
+async def _write(settings: Settings, name: str, number: int, rows: Mapping[bytes, bytes | None]) -> None:
     """Write rows in the name of the partition's owner, all or nothing."""
-    topic = changelog(settings, table)
+    topic = changelog(settings, name)
     producer = AIOKafkaProducer(**connection(settings), transactional_id=f"{topic}-{number}")
     try:
         await producer.start()

@@ -2,7 +2,7 @@
 
 A letter is named by its place, `topic:partition:offset`, where `topic` is the one it was read from. To send a letter again puts
 its message on that topic once more and notes its name on the topic `requeued`, both or neither. If the message fails again, that
-makes another letter; after MOST times it is sent only when it is named, so that nothing goes in circles.
+makes another letter; after MAX_REQUEUES times it is sent only when it is named, so that nothing goes in circles.
 """
 
 import re
@@ -32,8 +32,8 @@ FROM = "newsburst-from"
 """Header on the topic RETRY: the topic that the message was read from."""
 FIELDS = frozenset(Story.__struct_fields__)
 _VALUE = re.compile(r"`[^`]*`|'[^']*'|\([^)]*\)|U\+[0-9A-F]+")
-MOST_DIGITS = 10
-MOST = 3
+MAX_DIGITS = 10
+MAX_REQUEUES = 3
 """How often a message is sent again before it has to be named."""
 
 
@@ -113,7 +113,7 @@ def _letter(settings: Settings, record: ConsumerRecord, done: set[str]) -> Lette
 def _number(headers: dict[str, str], name: str) -> int:
     """A header that should be a number: anyone may have written it."""
     said = headers.get(name, "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) < MOST_DIGITS else 0
+    return int(said) if said.isascii() and said.isdigit() and len(said) < MAX_DIGITS else 0
 
 
 def unsendable(settings: Settings, letter: Letter) -> str:

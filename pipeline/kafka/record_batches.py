@@ -17,7 +17,7 @@ from pipeline.kafka.decompress import unpacked
 
 LATEST_MS = 253_402_300_799_000
 """Milliseconds from 1970 to the end of the year 9999."""
-MOST_OFFSETS = 1_000_000
+MAX_OFFSETS = 1_000_000
 """Records that a batch has: one whose checksum is wrong is not believed when it says more."""
 
 _PREFIX = struct.Struct(">qi")
@@ -93,7 +93,7 @@ class _Batch:
             return
         batch = self._batch = DefaultRecordBatch(raw)
         sound = batch.magic == 2 and batch.validate_crc()
-        if 0 < batch.next_offset - self.base_offset <= (2**31 if sound else MOST_OFFSETS):
+        if 0 < batch.next_offset - self.base_offset <= (2**31 if sound else MAX_OFFSETS):
             self.next_offset = batch.next_offset
         if batch.magic != 2:
             self._wrong = f"its format has version {batch.magic}, not 2"
@@ -104,7 +104,7 @@ class _Batch:
             self.is_control_batch, self.is_transactional = batch.is_control_batch, batch.is_transactional
 
     def validate_crc(self) -> bool:
-        """True: a wrong checksum is told of when the batch is iterated."""
+        """True: a wrong checksum is reported when the batch is iterated."""
         return True
 
     def __next__(self) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.config import Settings
 
-WEEK = str(7 * 24 * 3_600_000)
+WEEK_MS = str(7 * 24 * 3_600_000)
 LARGEST_MESSAGE = str(8 * 1024 * 1024)
 """Room for a dead letter's headers on top of the largest story, and for a row that tells of many events at once."""
 
@@ -18,13 +18,13 @@ class Topic:
     config: Mapping[str, str]
 
 
-HOUR = str(3_600_000)
+HOUR_MS = str(3_600_000)
 _EVERY = {
     # The broker's clock stamps all records: a crawler's or a worker's wrong clock must not have them deleted early, or refused.
     "message.timestamp.type": "LogAppendTime",
     "max.message.bytes": LARGEST_MESSAGE,
 }
-_LOG = {**_EVERY, "cleanup.policy": "delete", "retention.ms": WEEK}
+_LOG = {**_EVERY, "cleanup.policy": "delete", "retention.ms": WEEK_MS}
 _KEPT = {**_EVERY, "cleanup.policy": "delete", "retention.ms": "-1"}
 _LETTERS = {**_KEPT, "retention.bytes": str(1024**3)}
 """The newest gibibyte of dead letters a partition: whoever sends nothing but garbage must not fill the disk."""
@@ -33,11 +33,11 @@ _COMPACTED = {
     "cleanup.policy": "compact",
     # What is written within the hour is compacted within the next: a log is at most twice its rows and an hour of changes long.
     # Without these, Kafka waits for segments of a gibibyte, and a worker that takes over reads all of it.
-    "segment.ms": HOUR,
+    "segment.ms": HOUR_MS,
     "segment.bytes": str(64 * 1024**2),
     "min.cleanable.dirty.ratio": "0.3",
-    "max.compaction.lag.ms": HOUR,
-    "delete.retention.ms": HOUR,
+    "max.compaction.lag.ms": HOUR_MS,
+    "delete.retention.ms": HOUR_MS,
 }
 
 STREAMS = {
@@ -55,8 +55,8 @@ RETRY = "store.retry"
 CLOCK = "clock"
 """Where `newsburst doctor` asks the broker for its time."""
 
-TABLES = ("clustering", "detection")
-"""The tables of the stages that keep state; each has a changelog, which Kafka must only ever compact."""
+CHANGELOGS = ("clustering", "detection")
+"""The changelogs of the stages that keep state, which Kafka must only ever compact."""
 
 
 def group(settings: Settings) -> str:
@@ -64,9 +64,9 @@ def group(settings: Settings) -> str:
     return settings.topic_prefix
 
 
-def changelog(settings: Settings, table: str) -> str:
-    """The changelog topic of a table, as Faust names it."""
-    return f"{group(settings)}-{table}-changelog"
+def changelog(settings: Settings, name: str) -> str:
+    """The topic of a changelog, as Faust names those of its tables."""
+    return f"{group(settings)}-{name}-changelog"
 
 
 def all_topics(settings: Settings) -> list[Topic]:
@@ -76,6 +76,6 @@ def all_topics(settings: Settings) -> list[Topic]:
         *(Topic(settings.topic(f"{name}.dlq"), _LETTERS) for name in (*STREAMS, RETRY)),
         Topic(settings.topic("requeued"), _COMPACTED),
         Topic(settings.topic(RETRY), _LOG),
-        Topic(settings.topic(CLOCK), {**_LOG, "retention.ms": HOUR}),
-        *(Topic(changelog(settings, table), _COMPACTED) for table in TABLES),
+        Topic(settings.topic(CLOCK), {**_LOG, "retention.ms": HOUR_MS}),
+        *(Topic(changelog(settings, name), _COMPACTED) for name in CHANGELOGS),
     ]

@@ -1,4 +1,4 @@
-"""Rows of the tables across versions: a worker takes over what an older one left on the changelogs.
+"""Rows across versions: a worker takes over what an older one left on the changelogs.
 
 A row says in its header `version` by which shape it was written; without one it is of version 1. New optional fields need no new
 version. What else changes does: raise VERSION, and add the step that makes a row of the new version of one of the old, unless
@@ -20,18 +20,18 @@ HEADER = "version"
 Step = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 STEPS: dict[int, Step] = {}
-"""By the version that a step starts from: a function of the table's name and the fields of a row to its fields in the next."""
+"""By the version that a step starts from: from a changelog's name and the fields of a row to the fields in the next."""
 
 
 class NewerRow(RuntimeError):
     """A row of a version that this code does not know; the message says what to do."""
 
 
-def upgraded(table: str, value: bytes, version: int) -> bytes:
+def upgraded(name: str, value: bytes, version: int) -> bytes:
     """The row, as this code writes it. Raises NewerRow."""
     if version > VERSION:
         raise NewerRow(
-            f"The table {table} holds rows of version {version}; this worker knows versions up to {VERSION}. "
+            f"The changelog {name} holds rows of version {version}; this worker knows versions up to {VERSION}. "
             "Run the newer workers only, or restore the changelogs from before the upgrade."
         )
     steps = [STEPS[old] for old in range(version, VERSION) if old in STEPS]
@@ -39,5 +39,5 @@ def upgraded(table: str, value: bytes, version: int) -> bytes:
         return value
     fields = msgspec.json.decode(value, type=dict[str, Any])
     for step in steps:
-        fields = step(table, fields)
+        fields = step(name, fields)
     return msgspec.json.encode(fields)

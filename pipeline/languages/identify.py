@@ -4,9 +4,9 @@ from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-ENOUGH = 0.5
+MIN_CONFIDENCE = 0.5
 """The probability from which the answer is believed: names and single words are in no language."""
-READ = 1_000
+MAX_CHARACTERS = 1_000
 """Characters that are looked at."""
 
 
@@ -17,5 +17,5 @@ def _identifier() -> LanguageIdentifier:
 
 def identify(text: str) -> str | None:
     """The ISO 639-1 code of the language of `text`; None if it cannot be told."""
-    language, probability = _identifier().classify(text[:READ])
-    return language if probability >= ENOUGH else None
+    language, probability = _identifier().classify(text[:MAX_CHARACTERS])
+    return language if probability >= MIN_CONFIDENCE else None

@@ -114,7 +114,7 @@ _LOOK_ALIKES = str.maketrans(
 """Small letters of Cyrillic, Greek and others that look like Latin ones."""
 LONGEST_NAME = 100
 """Characters of a part of a title that may name a publisher."""
-MOST_CUTS = 6
+MAX_CUTS = 6
 """Additions that a title may have: a longer chain of them is made up."""
 _HEADLINE = 2
 """A headline has at least so many words: shorter ones are kept as they are."""
@@ -167,7 +167,7 @@ def cut_publisher(title: str, publisher: str) -> str:
     if not _MARK.search(title):
         return title
     home = family(publisher)
-    for _ in range(MOST_CUTS):
+    for _ in range(MAX_CUTS):
         shorter = _cut(title, home)
         if shorter is None:
             break

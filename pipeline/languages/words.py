@@ -25,9 +25,9 @@ SNOWBALL = {
 }  # fmt: skip
 """ISO 639-1 code to the name of its Snowball stemmer."""
 
-LONGEST = 64
+MAX_TOKEN_LENGTH = 64
 """Characters of a word that count: what is longer is no word, and words are kept."""
-KNOWN = 65_536
+STEM_CACHE_SIZE = 65_536
 """The most words of a language that are remembered with their stems."""
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc"
@@ -98,12 +98,12 @@ def words(text: str) -> list[tuple[str, bool]]:
     Pairs of Hiragana alone are grammar and left out, unless they are all there is.
     """
     if text.isascii():
-        return [(word[:LONGEST], False) for word in _ASCII_WORD.findall(text)]
+        return [(word[:MAX_TOKEN_LENGTH], False) for word in _ASCII_WORD.findall(text)]
     found: list[tuple[str, bool]] = []
     for match in _WORD.finditer(_CONJUNCT_JOINERS.sub("", text)):
         run = match.group()
         if match.lastgroup is None:
-            found.append((run[:LONGEST], False))
+            found.append((run[:MAX_TOKEN_LENGTH], False))
             continue
         pairs = [run[start : start + 2] for start in range(len(run) - 1)] or [run]
         telling = [pair for pair in pairs if not _ONLY_HIRAGANA.fullmatch(pair)]
@@ -135,7 +135,7 @@ class _Terms(dict[tuple[str, bool], _Term]):
         folded = fold(word, self._language).removesuffix("'s")
         tells = folded not in self._stop_words and (len(folded) > 1 or folded.isdigit() or paired)
         token = folded if paired else self._stem(folded)
-        if len(self) >= KNOWN:
+        if len(self) >= STEM_CACHE_SIZE:
             self.clear()
         term = self[key] = _Term(token, tells, not paired and (word[0].isupper() or word[0].isdigit()))
         return term

@@ -10,7 +10,7 @@ Two sets of Jaccard similarity J share at least one of `bands` bands of `rows` r
 
 Items are numbered as they come; those before the oldest that counts are forgotten. A query sees, of each bucket, the newest
 `capacity` items that count: what it finds depends on those alone, whatever older ones came and went. So tables that are built
-anew from the items that still count answer as the old ones did.
+from the items that still count answer as the old ones did.
 
 A bucket is a chain in arrays, from its newest item back. Each item has one node a band, in the slot `number mod slots`:
 
@@ -18,7 +18,7 @@ A bucket is a chain in arrays, from its newest item back. Each item has one node
 
 A walk passes the nodes of other keys that share the head, and stops at the first item that no longer counts. So nothing is
 ever deleted: slots are used again, and a head whose item has gone leads to nodes of other keys only. The arrays double, and
-the chains are linked anew, when there are more items than slots.
+the chains are rebuilt, when there are more items than slots.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ Numbers = NDArray[np.int64]
 
 PRIME = 4_294_967_311
 MULTIPLIER = 1_073_741_789
-SMALLEST = 64
+MIN_SLOTS = 64
 """Slots at first."""
 
 
@@ -83,7 +83,7 @@ class Buckets:
 class BucketTables:
     """One table of buckets a band, over numbered items."""
 
-    def __init__(self, bands: int, capacity: int, slots: int = SMALLEST) -> None:
+    def __init__(self, bands: int, capacity: int, slots: int = MIN_SLOTS) -> None:
         self.buckets = new_buckets(bands, capacity, slots)
         self._most = bands * capacity
 

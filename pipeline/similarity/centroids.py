@@ -28,7 +28,7 @@ SUM, DOCUMENTS, NEXT = range(3)
 EMPTY, GONE = -1, -2
 GROUP = 4_294_967_296
 SPREAD = 2_654_435_761
-SMALLEST = 256
+MIN_SLOTS = 256
 SMALLEST_GROUPS = 64
 
 
@@ -50,7 +50,7 @@ class Centroids:
 
 
 @kernel
-def new_centroids(places: int = SMALLEST) -> Centroids:
+def new_centroids(places: int = MIN_SLOTS) -> Centroids:
     """No groups, with room for half as many entries as there are places: a power of two."""
     owners, entries = np.full(places, EMPTY, np.int64), np.zeros((places, 3), np.int32)
     heads, free = np.full(SMALLEST_GROUPS, -1, np.int64), np.zeros(SMALLEST_GROUPS, np.int64)

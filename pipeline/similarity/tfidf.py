@@ -1,7 +1,7 @@
 """TF-IDF vectors in whole numbers.
 
 A weight is a multiple of 1 / UNIT. Sums of whole numbers do not depend on the order of their parts, so that a centroid
-built anew from its members equals the one that grew with them, to the last bit.
+rebuilt from its members equals the one that grew with them, to the last bit.
 """
 
 import math

@@ -12,7 +12,7 @@ A row says at which stream time its story came. While no stories come, ticks mov
 has moved since the story that set it. So it follows the clock in a live stream, and a backfill keeps its own time.
 
 A single live story inside a backfill must not make all stories that follow late. Where stream time is more than the look-back
-behind the broker's clock, a story that is not moves it only when it is not alone: when AGREE such stories have come, or when a
+behind the broker's clock, a story that is not moves it only when it is not alone: when three such stories have come, or when a
 tick finds that no other story has come since.
 """
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from pipeline.records import Assignment, StreamTime
 from pipeline.times import to_micros
 
-AGREE = 3
+BACKFILL_END_STORIES = 3
 """Live stories that end a backfill."""
 
 
@@ -78,7 +78,7 @@ class Lifetimes:
         """A story of `time` comes, which the broker `received` then. Stream time never goes back."""
         if not self._is_ahead(time, received):
             self.set(time, received)
-        elif len(waiting := self._waiting()) + 1 >= AGREE:
+        elif len(waiting := self._waiting()) + 1 >= BACKFILL_END_STORIES:
             self.set(min(time, *(ahead for _, ahead in waiting)), received)
         self.remember(time)
 

@@ -21,12 +21,12 @@ EARLIEST_YEAR = 1990
 """Before the first news on the web: an earlier `crawled_at` is a broken clock (1970) or a wrong field."""
 CLOCK_TOLERANCE = timedelta(days=1)
 """How far ahead of the broker's clock a crawler's may be; up to there its stories are taken at the broker's time."""
-READ = 20_000
+BODY_CHARACTERS = 20_000
 """Characters of a body that are compared ..."""
-LOOKED_AT = 3 * READ
+BODY_CHARACTERS_CLEANED = 3 * BODY_CHARACTERS
 """... and that are cleaned for it: the others may be markup."""
 READ_FOR_LANGUAGE = 1_000
-LEAD = 400
+LEAD_CHARACTERS = 400
 """Characters at the beginning of a body that say what it is about: news is written that way."""
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -57,7 +57,7 @@ def normalise(
         raise InvalidRecord(f"`title` holds no text: {story.title[:200]!r}.")
     url = canonical_url(story.url)
     publisher = clean_text(story.publisher)[:MAX_PUBLISHER].rstrip() or urlsplit(url).netloc
-    body = clean_text((story.body or "")[:LOOKED_AT], longest=READ)[:READ]
+    body = clean_text((story.body or "")[:BODY_CHARACTERS_CLEANED], longest=BODY_CHARACTERS)[:BODY_CHARACTERS]
     language = known_tag(story.language or "") or identify(f"{title} {body[:READ_FOR_LANGUAGE]}") or default_language
     edition = language.partition("-")[0]
     headline = cut_publisher(title, publisher)
@@ -75,7 +75,7 @@ def normalise(
         published_at=_in_utc(story.published_at),
         tokens=tokens,
         marked=marked,
-        lead=tokenise(body[:LEAD], edition, stems=stems)[0] if body else [],
+        lead=tokenise(body[:LEAD_CHARACTERS], edition, stems=stems)[0] if body else [],
         body=body or None,
         retracted=story.retracted,
     )
@@ -129,7 +129,7 @@ def clean_text(text: str, unseen: str = " ", longest: int | None = None) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Text without HTML comments; one that does not end is text. A regular expression would look for each end anew."""
+    """Text without HTML comments; one that does not end is text. A regular expression would search for each end again."""
     parts, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         parts.append(text[at:start])

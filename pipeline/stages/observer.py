@@ -1,4 +1,4 @@
-"""Watch: who wants to see the decisions of the learned scores as they are made, to learn from them."""
+"""Observer: who wants to see the decisions of the learned scores as they are made, to learn from them."""
 
 from collections.abc import Sequence
 from typing import Protocol

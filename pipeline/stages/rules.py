@@ -55,7 +55,7 @@ class ClusterRule:
     body_rows: int = 5
     """bands and rows of the bucket tables of bodies: P(candidate) is .06 at Jaccard similarity .3 and .9999 at .8"""
     body_copy_at: float = 0.7
-    """Jaccard similarity of bodies from which a story is a copy, whatever its headline"""
+    """Jaccard similarity of bodies from which a story is a near-duplicate, whatever its headline"""
 
 
 class MatchRule(NamedTuple):

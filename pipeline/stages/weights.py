@@ -1,4 +1,4 @@
-"""The weights of the learned scores: data, `weights.json`, with their provenance; `newsburst fit` makes them anew.
+"""The weights of the learned scores: data, `weights.json`, with their provenance; `newsburst fit` makes new ones.
 
 There are three scores: does a story join a cluster, are two clusters one, is a second burst of a cluster another event?
 All are logistic: the log-odds are the sum of weight times feature.

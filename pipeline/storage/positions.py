@@ -1,4 +1,4 @@
-"""Positions: which of two rows is newer, as long as the log goes on. A log that begins anew begins at 0."""
+"""Positions: which of two rows is newer, as long as the log goes on. A log that is made again begins at 0."""
 
 import sqlalchemy as sa
 

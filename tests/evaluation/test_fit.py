@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pipeline.codec import InvalidRecord
 from pipeline.evaluation.evaluate import read_truth
-from pipeline.evaluation.fit import LabelledWatch, Stream, fit, logistic
+from pipeline.evaluation.fit import LabelledObserver, Stream, fit, logistic
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 from pipeline.stages.rules import ClusterRule, DetectRule
@@ -55,7 +55,7 @@ def test_too_few_labels_are_refused_with_their_number():
 
 
 def test_decisions_are_judged_by_the_labels_of_most_stories():
-    observer = LabelledWatch({"a": "x", "b": "x", "c": "y", "d": "y"})
+    observer = LabelledObserver({"a": "x", "b": "x", "c": "y", "d": "y"})
     observer.join("a", ["b", "unknown"], [1.0])
     observer.join("unknown", ["a"], [1.0])
     observer.merge(["a", "b", "c"], ["d"], [1.0])

@@ -18,7 +18,7 @@ from agents.runtime.dead_letters import dead_letter, work_through
 from agents.runtime.producer import Message, PackedProducer
 from pipeline.cli import main
 from pipeline.codec import InvalidRecord, decode, encode
-from pipeline.kafka.dead_letters import MOST, REQUEUED, kind
+from pipeline.kafka.dead_letters import MAX_REQUEUES, REQUEUED, kind
 from pipeline.records import Assignment, Similar
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
 from tests.make import assignment, revision
@@ -192,7 +192,7 @@ def test_letters_are_listed_shown_and_sent_again_but_not_in_circles(settings, tm
         assert dlq(settings, "show", name, "--raw").encode() == bad
         assert "reason: `title` is empty." in dlq(settings, "show", name)
 
-        for times in range(1, MOST + 1):
+        for times in range(1, MAX_REQUEUES + 1):
             assert "1 messages sent again." in dlq(settings, "requeue", "--reason", "title")
             wait_until_settled(settings, process)
             (row,) = listed(settings, "--reason", "title")  # it failed again
@@ -201,7 +201,7 @@ def test_letters_are_listed_shown_and_sent_again_but_not_in_circles(settings, tm
         assert "2 messages would be sent again." in dlq(settings, "requeue", "--all", "--dry-run")
         assert "1 messages sent again." in dlq(settings, "requeue", row["name"])
         wait_until_settled(settings, process)
-        assert len(listed(settings, "--done")) == 3 + MOST + 1
+        assert len(listed(settings, "--done")) == 3 + MAX_REQUEUES + 1
 
 
 def test_what_is_sent_again_comes_to_its_topic_as_it_was(settings):

@@ -19,7 +19,7 @@ from pipeline.codec import InvalidRecord
 from pipeline.kafka import decompress
 from pipeline.kafka.consumer import UnreadableRecord, _PartitionRecords
 from pipeline.kafka.decode import decode_record
-from pipeline.kafka.record_batches import LATEST_MS, MOST_OFFSETS, RecordBatches
+from pipeline.kafka.record_batches import LATEST_MS, MAX_OFFSETS, RecordBatches
 from pipeline.records import Story
 
 PARTITION = TopicPartition("stories", 0)
@@ -127,9 +127,9 @@ def test_several_gzip_members_are_measured_together(monkeypatch):
 
 def test_a_batch_of_very_many_records_is_read_once():
     made = batch(SOUND)
-    struct.pack_into(">i", made, 23, MOST_OFFSETS + 5)
+    struct.pack_into(">i", made, 23, MAX_OFFSETS + 5)
     (found,) = [RecordBatches(signed(made)).next_batch()]
-    assert found.next_offset == MOST_OFFSETS + 6
+    assert found.next_offset == MAX_OFFSETS + 6
 
 
 def test_a_time_stamp_that_is_no_time_is_made_one():

@@ -86,7 +86,7 @@ def test_the_table_does_not_grow_with_what_comes_and_goes():
         add(table, group, np.arange(10), np.full(10, 7), 10)
         drop_group(table, group, counted)
     assert read(table, counted)[9] == (0, 0)
-    assert len(table.entries) == centroids.SMALLEST
+    assert len(table.entries) == centroids.MIN_SLOTS
 
 
 def test_words_that_nothing_holds_any_more_go():
@@ -96,7 +96,7 @@ def test_words_that_nothing_holds_any_more_go():
         ids = np.arange(start, start + 10)
         count_documents(table, group, ids, np.ones(10, np.int64))
         count_documents(table, group, ids, np.full(10, -1))
-    assert len(table.entries) == centroids.SMALLEST
+    assert len(table.entries) == centroids.MIN_SLOTS
 
 
 def test_merging_says_by_how_much_the_square_grew():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.similarity import items as kernels
-from pipeline.similarity.buckets import SMALLEST
+from pipeline.similarity.buckets import MIN_SLOTS
 from pipeline.similarity.items import WIDTH, groups_of, new_items, simhashes_of, token_ids
 
 sets = st.sets(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
@@ -23,7 +23,7 @@ def rank(table, candidates, ids, least_shared, least, most):
 
 @given(st.lists(sets, min_size=1, max_size=30), sets, st.integers(1, 5))
 def test_the_most_similar_come_first_and_of_equal_ones_the_earliest(items, wanted, most):
-    table = new_items(SMALLEST)
+    table = new_items(MIN_SLOTS)
     for number, item in enumerate(items):
         put(table, number, token_ids(sorted(item)), number % 3, 0)
     numbers, shared = np.arange(len(items)), np.arange(len(items)) % 4
@@ -37,7 +37,7 @@ def test_the_most_similar_come_first_and_of_equal_ones_the_earliest(items, wante
 
 
 def test_the_ring_grows_and_slots_are_used_again():
-    table = new_items(SMALLEST)
+    table = new_items(MIN_SLOTS)
     for number in range(5_000):
         put(table, number, token_ids([str(number), "x"]), number, max(0, number - 2_000))
     numbers = np.arange(3_000, 5_000)
@@ -49,7 +49,7 @@ def test_the_ring_grows_and_slots_are_used_again():
 
 
 def test_long_sets_are_compared_by_their_beginning():
-    table = new_items(SMALLEST)
+    table = new_items(MIN_SLOTS)
     long = [f"w{n}" for n in range(100)]
     put(table, 0, token_ids(long), 0, 0)
     one = (np.zeros(1, np.int64), np.ones(1, np.int64))

@@ -272,7 +272,7 @@ def test_no_text_keeps_a_worker_busy(pattern, monkeypatch):
     assert len(made.body or "") <= normalise_stage.READ
     assert len(made.title) <= MAX_TITLE
     assert len(made.publisher) <= MAX_PUBLISHER
-    assert max(map(len, made.tokens), default=0) <= 2 * words.LONGEST
+    assert max(map(len, made.tokens), default=0) <= 2 * words.MAX_TOKEN_LENGTH
     assert max(map(len, seen), default=0) <= normalise_stage.READ
     assert not [text for text in seen if len(text) > MAX_TITLE and re.search("[\u0300\u0316]{40}", text)]
 

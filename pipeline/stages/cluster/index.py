@@ -70,7 +70,7 @@ class StoryIndex:
         return self._copy_of[slot] or self._ids[slot]
 
     def same_body(self, signature: bytes) -> int | None:
-        """The number of the story whose body one with this signature is a copy of: the most similar, then the first."""
+        """The number of the story whose body one with this signature is a near-duplicate of: the most similar, then the first."""
         own = minhash.from_bytes(signature)
         found: list[tuple[float, int]] = []
         for body in self._bodies.query(body_keys(self._rule, signature))[0].tolist():

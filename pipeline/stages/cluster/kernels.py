@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.buckets import SMALLEST, Buckets, Keys, Numbers, band_keys, forget, insert, new_buckets, query
+from pipeline.similarity.buckets import MIN_SLOTS, Buckets, Keys, Numbers, band_keys, forget, insert, new_buckets, query
 from pipeline.similarity.centroids import (
     Centroids,
     Weights,
@@ -93,11 +93,11 @@ def new_window(
     open_group(centroids)  # DOCUMENT_FREQUENCY
     count_documents(centroids, BACKGROUND_FREQUENCY, ids, documents)
     return Window(
-        new_buckets(rule.bands, rule.bucket_capacity, SMALLEST),
-        new_items(SMALLEST),
-        np.zeros(SMALLEST, np.int64),
+        new_buckets(rule.bands, rule.bucket_capacity, MIN_SLOTS),
+        new_items(MIN_SLOTS),
+        np.zeros(MIN_SLOTS, np.int64),
         centroids,
-        np.zeros((SMALLEST, COLUMNS), np.int64),
+        np.zeros((MIN_SLOTS, COLUMNS), np.int64),
         rule,
         join_weights,
         merge_weights,

@@ -1,4 +1,4 @@
-"""Copies: whether a headline is a near-duplicate of an earlier one.
+"""Near-duplicates: whether a headline is a near-duplicate of an earlier one.
 
 It is when most words are the same; when both sketches agree that few differ; or when one headline is the beginning of the other:
 cut short by a feed, or with a suffix added.

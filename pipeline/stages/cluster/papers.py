@@ -33,8 +33,8 @@ def newshound(state: ClusterState, sketch: Sketch) -> Choice:
     similar = [
         Similar(name, round(score, 4)) for name, (score, _) in zip(names[: rule.similar_kept], ranked, strict=False)
     ]
-    copies = [index.original(number) for score, number in ranked if score == 1.0]
-    return Choice(survivor, sorted(linked - {survivor}), similar, copies[0] if copies else None)
+    identical = [index.original(number) for score, number in ranked if score == 1.0]
+    return Choice(survivor, sorted(linked - {survivor}), similar, identical[0] if identical else None)
 
 
 def hu_you(state: ClusterState, sketch: Sketch) -> Choice:
@@ -43,7 +43,7 @@ def hu_you(state: ClusterState, sketch: Sketch) -> Choice:
     The paper counts the stories similar to one fingerprint; here that is the cluster's first. It says that N > d blocks
     guarantee a common block, and so misses pairs at 4 to 7 bits with its plans of 4 and 5 blocks
     (`pipeline.similarity.curve.block_recall`); here all pairs are found, as it means to. It drops near-duplicates before it
-    counts; an event that is carried by wire copies could then never break, so here they are kept and linked.
+    counts; an event that one wire story carries could then never break, so here they are kept and linked.
     """
     rule, index, nearby = state.rule, state.index, state.index.nearby
     assert nearby is not None
@@ -63,6 +63,6 @@ def hu_you(state: ClusterState, sketch: Sketch) -> Choice:
         Similar(name, 1 - apart / simhash.BITS)
         for name, apart in zip(index.names(numbers[nearest].tolist()), bits[nearest].tolist(), strict=True)
     ]
-    copies = numbers[order][bits[order] <= rule.duplicate_bits]
-    duplicate_of = index.original(int(copies[0])) if len(copies) else None
+    duplicates = numbers[order][bits[order] <= rule.duplicate_bits]
+    duplicate_of = index.original(int(duplicates[0])) if len(duplicates) else None
     return Choice(min(leaders)[2] if leaders else None, [], similar, duplicate_of)

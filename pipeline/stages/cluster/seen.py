@@ -1,4 +1,4 @@
-"""Known: what is remembered of each story, to tell a story that is sent again from a revised one."""
+"""Seen stories: what is remembered of each story, to tell a story that is sent again from a revised one."""
 
 from typing import NamedTuple
 

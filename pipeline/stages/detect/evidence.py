@@ -12,7 +12,7 @@ from pipeline.stages.detect.volume import burst_score
 from pipeline.stages.detect.window_story import TIME, WindowStory
 from pipeline.times import HOUR, SECOND, from_micros
 
-EVIDENCE = 50
+MAX_EVIDENCE = 50
 """The most stories that an update carries."""
 
 
@@ -64,12 +64,12 @@ def describe(
         last_seen=from_micros(counted.last if counted.stories else end),
         caused_by=cause.story_id,
         caused_by_received_at=cause.received_at,
-        stories=[_told(story) for story in _first_then_central(window, evidence)],
+        stories=[_evidence_of(story) for story in _first_then_central(window, evidence)],
         merged_into=current.event_id if gave_way else None,
     )
 
 
-def _told(story: WindowStory) -> EventStory:
+def _evidence_of(story: WindowStory) -> EventStory:
     text = story.text
     return EventStory(
         id=story.id, title=text.title, publisher=text.publisher, url=text.url, crawled_at=from_micros(story.time)
@@ -95,4 +95,4 @@ def _by_centrality(window: list[WindowStory]) -> list[WindowStory]:
 
 def _first_then_central(in_order: list[WindowStory], by_centrality: list[WindowStory]) -> list[WindowStory]:
     first = in_order[:1]
-    return [*first, *(story for story in by_centrality if story not in first)][:EVIDENCE]
+    return [*first, *(story for story in by_centrality if story not in first)][:MAX_EVIDENCE]

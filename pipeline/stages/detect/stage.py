@@ -8,7 +8,7 @@ The rule is looked up for the new story only, among the windows that hold it (`p
 - gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
 - goes on as one when two clusters with events merge: the older event survives, the other ends and names it;
 - is updated when one of its stories is retracted, and ends when none is left. Of many retractions the 1st, 2nd, 4th, 8th ...
-  are told of at once, the others with the next update.
+  are reported at once, the others with the next update.
 
 Stories come out of order, and archives are read in beside live news. What is over stays over:
 
@@ -41,10 +41,10 @@ from pipeline.times import to_micros
 Window = list[WindowStory]
 """Stories by time."""
 
-NOW_AND_THEN = frozenset(2**step for step in range(30))
+POWERS_OF_TWO = frozenset(2**step for step in range(30))
 """What comes again and again is looked at the 1st, 2nd, 4th, 8th ... time: a window beyond the threshold, a retraction."""
 
-FEWEST = 2
+MIN_FOR_SIMILARITY = 2
 """Stories that have a mean similarity."""
 
 
@@ -116,7 +116,7 @@ def detect(state: DetectState, assignment: Assignment) -> Outcome | None:
     if assignment.revision:
         return _revision(state, assignment, time)
     replay_time(state.lifetimes, assignment)
-    updates = _end_events(state, _cause(assignment))  # before what is dropped: no event dies untold
+    updates = _end_events(state, _cause(assignment))  # before what is dropped: no event ends without an update
     expired = advance(state)
     counted, new, gave_ways = count(state, assignment, time)
     for gave_way in gave_ways:
@@ -137,7 +137,7 @@ def _cause(assignment: Assignment) -> Cause:
 def _revision(state: DetectState, assignment: Assignment, time: int) -> Outcome:
     """The same of a story that was counted before.
 
-    A correction is told of with the next update, unless it brings what the rule asks for: the publisher that was missing.
+    A correction is reported with the next update, unless it brings what the rule asks for: the publisher that was missing.
     """
     if not state.knows(assignment.cluster_id, time, assignment.story.id):
         raise InvalidRecord(
@@ -156,8 +156,8 @@ def _revision(state: DetectState, assignment: Assignment, time: int) -> Outcome:
             updates = [describe(state, counted, "ended", window, _cause(assignment))]
         else:
             state.expect_end(counted)  # its last story may be an earlier one now
-            if counted.retract() in NOW_AND_THEN:
-                updates = [_told(state, counted, window, assignment)]
+            if counted.retract() in POWERS_OF_TWO:
+                updates = [_update(state, counted, window, assignment)]
     updates += _end_events(state, _cause(assignment))
     return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, Expired([], [], []))
 
@@ -172,7 +172,7 @@ def _updates(state: DetectState, counted: CountedCluster, cause: Assignment, new
         if window is None:
             return []
         if event is not None and not _is_another(state, counted, window):
-            return [_told(state, counted, window, cause)]
+            return [_update(state, counted, window, cause)]
         return [_start(state, counted, window, cause)]
     fresh = _fresh_burst(state, counted, event, new)
     if fresh is not None and _is_another(state, counted, fresh):
@@ -180,7 +180,7 @@ def _updates(state: DetectState, counted: CountedCluster, cause: Assignment, new
         ended = describe(state, counted, "ended", last_window(state, counted), _cause(cause))
         return [ended, _start(state, counted, fresh, cause)]
     if 2 * counted.count_of(event) >= 3 * event.reported:
-        return [_told(state, counted, last_window(state, counted), cause)]
+        return [_update(state, counted, last_window(state, counted), cause)]
     return []
 
 
@@ -203,7 +203,7 @@ def _fresh_burst(state: DetectState, counted: CountedCluster, event: EventMark, 
     since = max(new.time - rule.window, event.window_end + 1)
     low = bisect_left(counted.stories, since, key=TIME)
     high = bisect_right(counted.stories, new)
-    if high - low - rule.threshold not in NOW_AND_THEN:
+    if high - low - rule.threshold not in POWERS_OF_TWO:
         return None
     fresh = counted.stories[low:high]
     return fresh if len({story.family for story in fresh}) >= rule.min_publishers else None
@@ -211,12 +211,12 @@ def _fresh_burst(state: DetectState, counted: CountedCluster, event: EventMark, 
 
 def _is_another(state: DetectState, counted: CountedCluster, window: Window) -> bool:
     """Whether a burst of the cluster is about another event than all that it had."""
-    if state.rule.renew_at >= 1.0 or len(window) < FEWEST:
+    if state.rule.renew_at >= 1.0 or len(window) < MIN_FOR_SIMILARITY:
         return False
     new = burst([story.weights for story in window])
     for event in reversed(counted.events):  # it is most like the last
         broken = _broken_window(counted, event)
-        if len(broken) < FEWEST:
+        if len(broken) < MIN_FOR_SIMILARITY:
             return False
         if event.event_id not in counted.bursts:
             counted.bursts[event.event_id] = burst([story.weights for story in broken])
@@ -254,7 +254,7 @@ def _start(state: DetectState, counted: CountedCluster, window: Window, cause: A
     return describe(state, counted, "started", window, _cause(cause))
 
 
-def _told(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventUpdate:
+def _update(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventUpdate:
     """The next update of the current event."""
     counted.move(active=True, reported=counted.count_of(counted.event))
     state.expect_end(counted)

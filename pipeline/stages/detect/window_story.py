@@ -1,4 +1,4 @@
-"""Kept: what stays of a story that was counted, packed. There may be millions, and few are ever looked at again."""
+"""Window stories: what stays of a story that was counted, packed. There may be millions, and few are ever looked at again."""
 
 from array import array
 from collections.abc import Iterable

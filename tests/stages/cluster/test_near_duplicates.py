@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.similarity import simhash
-from pipeline.similarity.buckets import SMALLEST
+from pipeline.similarity.buckets import MIN_SLOTS
 from pipeline.similarity.items import WIDTH, new_items, put, token_ids
 from pipeline.stages.cluster.near_duplicates import first_copy
 from pipeline.stages.rules import ClusterRule, match_rule
@@ -29,7 +29,7 @@ def is_copy(score, own, other, own_print, other_print):
 @given(words, prints, st.lists(st.tuples(words, flips, scores), max_size=6))
 def test_the_first_copy_is_the_first_similar_story_that_the_rule_takes_for_one(own, own_print, others):
     others.sort(key=lambda other: -other[2])
-    table, similar = new_items(SMALLEST), np.arange(len(others))
+    table, similar = new_items(MIN_SLOTS), np.arange(len(others))
     expected = -1
     for number, (tokens, flipped, score) in enumerate(others):
         other_print = own_print
