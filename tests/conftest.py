@@ -125,8 +125,12 @@ def reader(database):
 
 
 @pytest.fixture
-def settings(kafka, database, tmp_path):
-    """Settings with topics of their own on the tests' Kafka."""
-    return Settings(
-        kafka=kafka, postgres=database, topic_prefix=f"t{uuid.uuid4().hex[:8]}", partitions=2, data=tmp_path / "data"
-    )
+def kafka_settings(kafka, tmp_path):
+    """Settings with topics of their own on the tests' Kafka, and no database."""
+    return Settings(kafka=kafka, topic_prefix=f"t{uuid.uuid4().hex[:8]}", partitions=2, data=tmp_path / "data")
+
+
+@pytest.fixture
+def settings(kafka_settings, database):
+    """The same with a database of their own."""
+    return kafka_settings.model_copy(update={"postgres": database})

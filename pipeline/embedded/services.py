@@ -32,8 +32,8 @@ def embedded_services(
 ) -> Iterator[Services]:
     """Run Kafka and Postgres on `data / name` while the context lasts; `data / "services.json"` says where they are.
 
-    `ports` are those of Kafka and Postgres, any free ones where None. With `clear`, what an earlier run left is deleted first, but
-    not while one is running.
+    `ports` are those of Kafka and Postgres, any free ones where None. With `clear`, what an earlier run left is deleted first,
+    but not while one is running.
     Raises AlreadyRunning, KafkaUnavailable and PostgresUnavailable.
     """
     data.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 
 import click
@@ -33,11 +32,10 @@ from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
 from pipeline.storage.write import Writer
 from pipeline.times import HOUR, from_millis
+from tests import sample
 from tests.integration.helpers import _read, prepare, read, send
 from tests.make import fingerprinted
 
-SAMPLES = Path(__file__).parents[2] / "samples"
-SAMPLE = SAMPLES / "uci_sample_3days.jsonl.gz"
 NEWSBURST = Path(sys.executable).with_name("newsburst")
 GOOD = '{"url": "https://a.example/b", "title": "T", "publisher": "P", "crawled_at": "2024-05-01T11:00:00Z"}'
 
@@ -57,9 +55,7 @@ def run(*arguments, settings=None, **kwargs):
 @pytest.fixture
 def few_stories(tmp_path):
     path = tmp_path / "few.jsonl"
-    with gzip.open(SAMPLE, "rt") as lines:
-        path.write_text("".join(islice(lines, 300)))
-    return path
+    return sample.write(path, 300)
 
 
 def test_each_command_is_listed_with_the_first_sentence_of_its_own_help():
@@ -136,7 +132,7 @@ def test_replay_writes_what_the_topics_would_hold(few_stories, tmp_path):
 
 
 def test_evaluate_prints_its_figures_as_json(few_stories):
-    truth = str(SAMPLES / "uci_sample_3days.truth.csv")
+    truth = str(sample.TRUTH)
     result = run("evaluate", str(few_stories), "--truth", truth, "--json")
     figures = json.loads(result.output)
     assert list(figures) == [
@@ -158,7 +154,7 @@ def test_evaluate_prints_its_figures_as_json(few_stories):
 
 
 def test_evaluate_compares_all_profiles(few_stories):
-    truth = str(SAMPLES / "uci_sample_3days.truth.csv")
+    truth = str(sample.TRUTH)
     result = run("evaluate", str(few_stories), "--truth", truth, "--profile", "all", "--json")
     assert [figures["profile"] for figures in json.loads(result.output)] == ["newsburst", "newshound", "hu-you"]
     table = run("evaluate", str(few_stories), "--truth", truth, "--profile", "all").output
@@ -179,9 +175,8 @@ def test_evaluate_lists_misses_with_reason_and_headlines(tmp_path):
 
 
 def test_fit_writes_weights_that_can_be_used(tmp_path):
-    truth, path, weights = SAMPLES / "uci_sample_3days.truth.csv", tmp_path / "stories.jsonl", tmp_path / "weights.json"
-    with gzip.open(SAMPLE, "rt") as lines:
-        path.write_text("".join(islice(lines, 3_000)))
+    truth, path, weights = sample.TRUTH, tmp_path / "stories.jsonl", tmp_path / "weights.json"
+    sample.write(path, 3_000)
     result = run("fit", str(path), "--truth", str(truth), "--rounds", "1", "--output", str(weights))
     assert result.exit_code == 0, result.output
     assert "stories.jsonl (3000 stories)" in json.loads(weights.read_text())["provenance"]

@@ -1,19 +1,18 @@
 """The demo and `up` as processes: what they show, what they leave behind."""
 
-import gzip
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from itertools import islice
 from pathlib import Path
 
 import psutil
 import pytest
 
-SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
+from tests import sample
+
 NEWSBURST = str(Path(sys.executable).with_name("newsburst"))
 
 
@@ -47,10 +46,8 @@ def newsburst(environment, *arguments):
 
 
 def test_the_demo_shows_events_counts_stories_and_leaves_nothing_behind(environment, tmp_path):
-    sample = tmp_path / "sample.jsonl"
-    with gzip.open(SAMPLE, "rt") as lines:
-        sample.write_text("".join(islice(lines, 1500)))
-    options = ["--exit", "--speed", "36000", "--file", str(sample), "--json", str(tmp_path / "counts.json")]
+    path = sample.write(tmp_path / "sample.jsonl", 1_500)
+    options = ["--exit", "--speed", "36000", "--file", str(path), "--json", str(tmp_path / "counts.json")]
     shown = newsburst(environment, "demo", *options)
     counts = json.loads((tmp_path / "counts.json").read_text())
     assert list(counts) == ["stories", "clusters", "events", "dead_letters", "seconds"]

@@ -1,19 +1,15 @@
 """Evaluation: the definitions, and the quality on the sample that ships."""
 
-from datetime import UTC, datetime
-from pathlib import Path
-
 import pytest
 
 from pipeline.codec import InvalidRecord
 from pipeline.evaluation.alerts import breaking_labels
 from pipeline.evaluation.evaluate import evaluate, read_truth
-from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 from pipeline.stages.rules import ClusterRule, DetectRule
+from tests import sample
 from tests.make import fingerprinted
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 RULE = DetectRule(threshold=3, window=60 * 60 * 1_000_000, min_publishers=2)
 
 
@@ -41,10 +37,9 @@ def test_true_duplicate_and_false_alerts_add_up():
 
 
 def test_the_sample_reaches_its_quality():
-    now = datetime.now(UTC)
-    stories = load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en")
-    truth = read_truth(str(SAMPLES / "uci_sample_3days.truth.csv"))
-    result = evaluate(list(fingerprints(stories, now)), truth, ClusterRule(), DetectRule())
+    stories = sample.stories()
+    truth = sample.truth()
+    result = evaluate(list(fingerprints(stories, sample.RECEIVED)), truth, ClusterRule(), DetectRule())
     assert result.stories == 11_623
     assert result.bcubed["f1"] >= 0.80
     assert result.events.f1 >= 0.90

@@ -1,28 +1,20 @@
 """Fit: weights that are learned anew."""
 
-from datetime import UTC, datetime
-from itertools import islice
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from pipeline.codec import InvalidRecord
-from pipeline.evaluation.evaluate import read_truth
 from pipeline.evaluation.fit import LabelledObserver, Stream, fit, logistic
-from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import JoinWeights, MergeWeights, Weights, shipped
-
-SAMPLES = Path(__file__).parents[2] / "samples"
+from tests import sample
 
 
 def stream(count):
-    now = datetime.now(UTC)
-    stories = islice(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), count)
-    return Stream(list(fingerprints(stories, now)), read_truth(str(SAMPLES / "uci_sample_3days.truth.csv")))
+    stories = sample.stories()[:count]
+    return Stream(list(fingerprints(stories, sample.RECEIVED)), sample.truth())
 
 
 def test_logistic_regression_is_that_of_scikit_learn():

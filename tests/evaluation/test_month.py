@@ -1,15 +1,13 @@
 """A month of news: neither the quality nor the size of the state drifts."""
 
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import msgspec
 import pytest
 
 from pipeline.evaluation.alerts import judge
-from pipeline.evaluation.evaluate import final_clusters, read_truth
+from pipeline.evaluation.evaluate import final_clusters
 from pipeline.evaluation.metrics import bcubed, scores
-from pipeline.files import load_stories
 from pipeline.languages.background import background
 from pipeline.replay import Step, fingerprints
 from pipeline.stages.cluster.stage import cluster
@@ -17,8 +15,8 @@ from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.detect.stage import detect
 from pipeline.stages.detect.state import DetectState
 from pipeline.stages.rules import DetectRule
+from tests import sample
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 PERIOD = timedelta(days=5, hours=20)
 """From one showing of the sample to the next: its end has left the look-back when it begins again."""
 
@@ -35,17 +33,14 @@ def shown_again(record, times):
 
 
 def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small():
-    now = datetime.now(UTC)
-    sample = [
-        record for _, record in fingerprints(load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en"), now)
-    ]
-    truth = read_truth(str(SAMPLES / "uci_sample_3days.truth.csv"))
+    records = [record for _, record in fingerprints(sample.stories(), sample.RECEIVED)]
+    truth = sample.truth()
     cluster_states, detect_states = ClusterState(background("en")), DetectState()
     quality, sizes = [], []
     position = 0
     for times in range(6):
         steps = []
-        for record in sample:
+        for record in records:
             outcome = cluster(cluster_states, shown_again(record, times), position)
             updates = detect(detect_states, outcome.assignment).updates
             steps.append(Step(outcome.assignment, outcome.clusters, updates))
@@ -57,8 +52,8 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         ])  # fmt: skip
         judged = judge(steps, labels, DetectRule())
         alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
-        told = scores(len(judged.alerts) / alerts, len(judged.alerts) / len(judged.due))
-        quality.append((found.f1, told.f1))
+        reported = scores(len(judged.alerts) / alerts, len(judged.alerts) / len(judged.due))
+        quality.append((found.f1, reported.f1))
         window = cluster_states.window
         sizes.append(
             [

@@ -16,10 +16,15 @@ from pipeline.kafka.progress import GroupProgress
 from pipeline.storage.migrate import migrate
 
 
+def make_topics(settings):
+    """Make the topics."""
+    asyncio.run(create_topics(settings))
+
+
 def prepare(settings):
     """Make the topics and the schema."""
     migrate(settings.postgres)
-    asyncio.run(create_topics(settings))
+    make_topics(settings)
 
 
 @contextmanager

@@ -1,29 +1,25 @@
 """The whole path on real Kafka and Postgres: what comes out equals the pure replay of the fingerprints topic."""
 
-import gzip
 import os
 import signal
 import time
-from itertools import islice
-from pathlib import Path
 
 import pytest
 
 from pipeline.codec import decode
 from pipeline.records import Story
 from pipeline.replay import Step
+from tests import sample
 from tests.integration.helpers import prepare, send, start, wait_until_settled, worker
 from tests.reliability.promise import judge, replayed
 
-SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 COUNT = 2_500
 """Enough stories for events to break and clusters to merge."""
 
 
 @pytest.fixture(scope="module")
 def lines():
-    with gzip.open(SAMPLE) as stories:
-        return [line.strip() for line in islice(stories, COUNT)]
+    return sample.lines(COUNT)
 
 
 def assert_equal_to_replay(settings, other_database):

@@ -1,12 +1,10 @@
 """A feed that is as bad as feeds are: real headlines, repeated, revised, out of order, with wrong clocks and garbage between."""
 
 import asyncio
-import gzip
 import random
 import time
 from datetime import timedelta
 from itertools import cycle
-from pathlib import Path
 
 import msgspec
 from aiokafka import AIOKafkaProducer
@@ -14,8 +12,8 @@ from aiokafka import AIOKafkaProducer
 from pipeline.codec import InvalidRecord, decode, encode
 from pipeline.kafka.connection import connection
 from pipeline.records import Story
+from tests import sample
 
-SAMPLE = Path(__file__).parents[2] / "samples" / "uci_sample_3days.jsonl.gz"
 LANGUAGES = ("en", "de", "fr", "es")
 REPEATED, REVISED, SHUFFLED, WRONG_CLOCK, GARBAGE = 0.3, 0.03, 500, 0.01, 0.003
 """Shares of messages; and among how many of its neighbours a story may come."""
@@ -56,12 +54,11 @@ def _revised(value, shuffle):
 
 def _stories():
     """The sample again and again, some days later each time, in several languages in turn."""
-    with gzip.open(SAMPLE) as lines:
-        sample = [decode(line, Story) for line in lines]
+    given = [decode(line, Story) for line in sample.lines()]
     showing = 0
     while True:
         languages = cycle(LANGUAGES)
-        for story in sample:
+        for story in given:
             language = next(languages)
             yield msgspec.structs.replace(
                 story,

@@ -25,8 +25,8 @@ from aiokafka.record.util import calc_crc32c, encode_varint
 
 from pipeline.kafka.consumer import UnreadableRecord
 from pipeline.kafka.progress import GroupProgress
+from tests import sample
 from tests.integration.helpers import read
-from tests.reliability.feed import SAMPLE
 from tests.reliability.promise import judge, other_database
 from tests.reliability.system import System, folder_of_run
 
@@ -99,8 +99,7 @@ class Grammar:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
-        with gzip.open(SAMPLE) as lines:
-            self.sample = [json.loads(line) for line in lines]
+        self.sample = [json.loads(line) for line in sample.lines()]
         self.number = 0
 
     def story(self):

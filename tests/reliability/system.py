@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,6 +70,8 @@ class System:
     partitions: int = 4
     kafka: object = None
     """what to start in place of one embedded broker"""
+    shared: bool = False
+    """whether that runs already, and goes on after this"""
     replication: int = 1
     disk: str = ""
     """size of the database's disk, such as 2g; without it, that of this machine"""
@@ -86,12 +89,13 @@ class System:
             mount = ["mount", "-t", "tmpfs", "-o", f"size={self.disk},mode=755", "tmpfs", str(self.folder / "postgres")]
             self.small_disk = subprocess.run(mount, check=False, capture_output=True).returncode == 0
         try:
-            self.kafka.start()
+            if not self.shared:
+                self.kafka.start()
             self.postgres.start()
             self.settings = Settings(
                 kafka=self.kafka.bootstrap,
                 postgres=self.postgres.uri,
-                topic_prefix="soak",
+                topic_prefix=f"s{uuid.uuid4().hex[:8]}" if self.shared else "soak",
                 partitions=self.partitions,
                 replication=self.replication,
                 data=self.folder / "data",
@@ -108,7 +112,8 @@ class System:
         for worker in self.workers:
             worker.process.kill()
             worker.process.wait()
-        self.kafka.stop()
+        if not self.shared:
+            self.kafka.stop()
         self.postgres.stop()
         if self.small_disk:
             subprocess.run(["umount", str(self.folder / "postgres")], check=True)

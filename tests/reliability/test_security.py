@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
@@ -15,12 +14,11 @@ from click.testing import CliRunner
 
 from pipeline.cli import main
 from pipeline.config import Settings
-from pipeline.files import load_stories
 from pipeline.kafka.connection import connection
 from pipeline.kafka.producer import StoryProducer
 from pipeline.storage.engine import create_engine
+from tests import sample
 from tests.integration.helpers import wait_until_settled, worker
-from tests.integration.test_path import SAMPLE
 from tests.reliability.secure import DOCS, SecureKafka
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
@@ -117,7 +115,7 @@ def test_the_documented_rights_are_enough_and_no_more(broker, roles, tmp_path):
     }
     for command in (["migrate"], ["topics", "create"], ["topics", "check"], ["doctor"]):
         assert run(users["admin"], *command).exit_code == 0, run(users["admin"], *command).output
-    stories = load_stories(str(SAMPLE), datetime(2030, 1, 1, tzinfo=UTC), "en")[:STORIES]
+    stories = sample.stories()[:STORIES]
     with worker(users["worker"], tmp_path / "worker.log") as process:
         asyncio.run(produce(users["crawler"], stories))
         wait_until_settled(users["admin"], process)

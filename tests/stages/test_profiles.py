@@ -1,12 +1,8 @@
 """Profiles: the papers' rules, and the errors in what the papers print."""
 
-from datetime import UTC, datetime
-from pathlib import Path
-
 import pytest
 
-from pipeline.evaluation.evaluate import evaluate, read_truth
-from pipeline.files import load_stories
+from pipeline.evaluation.evaluate import evaluate
 from pipeline.languages.background import Background
 from pipeline.languages.words import tokenise
 from pipeline.replay import fingerprints
@@ -16,9 +12,9 @@ from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.profiles import PROFILES, cluster_rule, detect_rule, stems
 from pipeline.stages.rules import ClusterRule, DetectRule
+from tests import sample
 from tests.make import fingerprinted
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 NEUTRON = "Astronomers Strike Gravitational Gold In Colliding Neutron Stars"
 FRONTIER = "New frontier for science as astronomers witness neutron stars colliding"
 KIRKUK = "Iraq says captures positions south of Kirkuk including airbase"
@@ -93,10 +89,8 @@ def test_hu_and_you_find_copies_and_near_fingerprints():
 )
 def test_the_papers_rules_on_real_headlines(profile, bcubed, precision, recall):
     """What was measured of them before, on the sample; see docs/quality.md for why they find so little."""
-    now = datetime.now(UTC)
-    stories = load_stories(str(SAMPLES / "uci_sample_3days.jsonl.gz"), now, "en")
-    truth = read_truth(str(SAMPLES / "uci_sample_3days.truth.csv"))
-    records = list(fingerprints(stories, now, stems=stems(profile)))
+    truth = sample.truth()
+    records = list(fingerprints(sample.stories(), sample.RECEIVED, stems=stems(profile)))
     result = evaluate(records, truth, cluster_rule(profile, ClusterRule()), detect_rule(profile, DetectRule()))
     assert result.profile == profile
     assert result.bcubed["f1"] == pytest.approx(bcubed, abs=0.03)

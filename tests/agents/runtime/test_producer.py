@@ -15,7 +15,12 @@ from aiokafka.errors import (
 )
 
 from agents.runtime.producer import BATCH_BYTES, Message, PackedProducer, is_transient
-from tests.integration.helpers import prepare, read
+from tests.integration.helpers import make_topics, read
+
+
+@pytest.fixture
+def settings(kafka_settings):
+    return kafka_settings
 
 
 def send(settings, *batches, transactional_id=None):
@@ -37,7 +42,7 @@ def send(settings, *batches, transactional_id=None):
 
 @pytest.mark.parametrize("transactional_id", [None, "one"])
 def test_messages_arrive_in_order_whatever_their_size(settings, transactional_id):
-    prepare(settings)
+    make_topics(settings)
     topic = settings.topic("events")
     sizes = [10, BATCH_BYTES // 2, BATCH_BYTES // 2, BATCH_BYTES // 2, 10, BATCH_BYTES + 10, 10, 3 * BATCH_BYTES, 0]
     send(
@@ -53,7 +58,7 @@ def test_messages_arrive_in_order_whatever_their_size(settings, transactional_id
 
 
 def test_a_key_has_one_partition_and_a_message_without_any(settings):
-    prepare(settings)
+    make_topics(settings)
     topic = settings.topic("fingerprints")
     keys = [b"en", b"de", b"fr", b"es", None]
     send(settings, *([Message(topic, key, b"x") for key in keys] for _ in range(3)))
@@ -66,13 +71,13 @@ def test_a_key_has_one_partition_and_a_message_without_any(settings):
 
 
 def test_what_the_broker_refuses_is_raised(settings):
-    prepare(settings)
+    make_topics(settings)
     with pytest.raises(MessageSizeTooLargeError):
         send(settings, [Message(settings.topic("events"), b"k", b"x" * 9 * 1024 * 1024, 0)])
 
 
 def test_the_last_to_start_shuts_out_the_others_and_undoes_what_they_began(settings):
-    prepare(settings)
+    make_topics(settings)
     topic, name = settings.topic("events"), f"{settings.topic_prefix}-events"
 
     async def run():
@@ -96,7 +101,7 @@ def test_the_last_to_start_shuts_out_the_others_and_undoes_what_they_began(setti
 
 
 def test_what_is_under_way_when_it_is_closed_comes_to_an_end(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         sender = PackedProducer(settings, f"{settings.topic_prefix}-events")
@@ -119,7 +124,7 @@ def test_what_is_under_way_when_it_is_closed_comes_to_an_end(settings):
 
 
 def test_one_who_is_stopped_while_it_sends_stops(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         sender = PackedProducer(settings)

@@ -18,8 +18,13 @@ from pipeline.kafka.changelogs import AheadOfLog, OtherRule, adopt, forget, read
 from pipeline.kafka.topics import changelog
 from pipeline.records import Assignment, Place, StreamTime
 from pipeline.stages.lifetimes import Expired
-from tests.integration.helpers import _read, prepare, read
+from tests.integration.helpers import _read, make_topics, read
 from tests.make import NOON, assignment
+
+
+@pytest.fixture
+def settings(kafka_settings):
+    return kafka_settings
 
 
 class Signal:
@@ -130,7 +135,7 @@ def told(settings):
 
 
 def test_what_was_put_and_not_deleted_is_loaded(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:
@@ -145,7 +150,7 @@ def test_what_was_put_and_not_deleted_is_loaded(settings):
 
 
 def test_rows_are_restored_in_the_order_of_their_positions(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:
@@ -158,7 +163,7 @@ def test_rows_are_restored_in_the_order_of_their_positions(settings):
 
 
 def test_a_partition_keeps_its_state_only_from_one_generation_to_the_next(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker, Worker(settings) as other:
@@ -176,7 +181,7 @@ def test_a_partition_keeps_its_state_only_from_one_generation_to_the_next(settin
 
 
 def test_a_worker_that_was_frozen_commits_nothing_before_it_knows_what_others_did(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as frozen, Worker(settings) as owner:
@@ -190,7 +195,7 @@ def test_a_worker_that_was_frozen_commits_nothing_before_it_knows_what_others_di
 
 
 def test_a_worker_that_learns_of_its_loss_gives_up(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as frozen, Worker(settings) as owner:
@@ -210,7 +215,7 @@ def test_a_worker_that_learns_of_its_loss_gives_up(settings):
 
 
 def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker, Worker(settings) as other:
@@ -233,7 +238,7 @@ def test_what_changes_hands_while_it_is_loaded_is_loaded_again(settings):
 
 
 def test_a_record_that_a_stage_fails_on_is_kept_and_the_others_are_worked_on(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:
@@ -248,7 +253,7 @@ def test_a_record_that_a_stage_fails_on_is_kept_and_the_others_are_worked_on(set
 
 
 def test_a_stage_that_fails_on_everything_leaves_nothing_half_done(settings):
-    prepare(settings)
+    make_topics(settings)
     many = [f"s{n}" for n in range(20)]
 
     async def run():
@@ -277,7 +282,7 @@ async def put_row_of(settings, version, row):
 
 
 def test_a_worker_takes_over_the_rows_of_an_older_one(settings, monkeypatch):
-    prepare(settings)
+    make_topics(settings)
     monkeypatch.setitem(upgrade.STEPS, 1, rename)
     old = encode(assignment(1, "ca", "a")).replace(b'"cluster_id"', b'"cluster"')
 
@@ -290,7 +295,7 @@ def test_a_worker_takes_over_the_rows_of_an_older_one(settings, monkeypatch):
 
 
 def test_rows_of_the_first_version_are_good_as_they_are(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         await put_row_of(settings, 1, encode(assignment(1, "ca", "a")))
@@ -301,7 +306,7 @@ def test_rows_of_the_first_version_are_good_as_they_are(settings):
 
 
 def test_a_worker_does_not_touch_the_rows_of_a_newer_one(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         await put_row_of(settings, upgrade.VERSION + 1, b"{}")
@@ -313,7 +318,7 @@ def test_a_worker_does_not_touch_the_rows_of_a_newer_one(settings):
 
 
 def test_a_transaction_whose_end_kafka_lost_is_told_of(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def said_at_loading():
         with capture_logs() as logs:
@@ -341,7 +346,7 @@ def test_a_transaction_whose_end_kafka_lost_is_told_of(settings):
 
 
 def test_a_story_and_its_revision_have_rows_of_their_own_that_go_together(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:
@@ -357,7 +362,7 @@ def test_a_story_and_its_revision_have_rows_of_their_own_that_go_together(settin
 
 
 def test_rows_say_by_which_version_they_were_written(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:
@@ -369,7 +374,7 @@ def test_rows_say_by_which_version_they_were_written(settings):
 
 
 def test_a_store_lets_the_one_before_it_load_first(settings, monkeypatch):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as first, Worker(settings) as second:
@@ -384,7 +389,7 @@ def test_a_store_lets_the_one_before_it_load_first(settings, monkeypatch):
 
 
 def test_rows_made_by_another_rule_are_refused_until_it_is_adopted(settings):
-    prepare(settings)
+    make_topics(settings)
     other = settings.model_copy(update={"look_back_hours": 1.0})
 
     async def run():
@@ -406,7 +411,7 @@ def test_rows_made_by_another_rule_are_refused_until_it_is_adopted(settings):
 
 
 def test_a_state_ahead_of_its_log_is_refused_until_it_is_reset(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:
@@ -425,7 +430,7 @@ def test_a_state_ahead_of_its_log_is_refused_until_it_is_reset(settings):
 
 
 def test_the_stream_time_of_an_edition_is_a_row_that_each_tick_replaces(settings):
-    prepare(settings)
+    make_topics(settings)
 
     async def run():
         async with Worker(settings) as worker:

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from agents.runtime.producer import PackedProducer
 from agents.runtime.ticks import keep_ticking
 from pipeline.kafka.decode import decode_tick
@@ -10,7 +12,12 @@ from pipeline.kafka.progress import GroupProgress
 from pipeline.kafka.topics import group
 from pipeline.records import KIND
 from pipeline.times import from_millis
-from tests.integration.helpers import prepare, read, send
+from tests.integration.helpers import make_topics, read, send
+
+
+@pytest.fixture
+def settings(kafka_settings):
+    return kafka_settings
 
 
 async def let_tick(settings, seconds, living=lambda: [(1, "en")]):
@@ -41,7 +48,7 @@ def ticks(settings):
 
 
 def test_a_tick_says_that_all_up_to_the_look_is_done(settings):
-    prepare(settings)
+    make_topics(settings)
     asyncio.run(let_tick(settings, 4))
     found = ticks(settings)
     first = decode_tick(found[0])
@@ -52,7 +59,7 @@ def test_a_tick_says_that_all_up_to_the_look_is_done(settings):
 
 
 def test_no_tick_overtakes_a_story_that_waits(settings):
-    prepare(settings)
+    make_topics(settings)
     send(settings, "stories", [(b"en", b"waits")])
     asyncio.run(let_tick(settings, 3))
     assert ticks(settings) == []
@@ -62,6 +69,6 @@ def test_no_tick_overtakes_a_story_that_waits(settings):
 
 
 def test_an_edition_in_which_nothing_lives_gets_none(settings):
-    prepare(settings)
+    make_topics(settings)
     asyncio.run(let_tick(settings, 3, living=list))
     assert ticks(settings) == []
