@@ -12,6 +12,7 @@ from agents.runtime.metrics import count
 from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
+from agents.runtime.transaction import transact
 from agents.transport.batches import Raw, batches, by_partition
 from pipeline.codec import decode, encode
 from pipeline.config import Settings
@@ -85,7 +86,7 @@ def declare(app: faust.App, settings: Settings, log_end: LogEnd) -> StateStore[A
     async def agent(stream: Any) -> None:
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
-                count(STAGE, await store.transact(number, records, work))
+                count(STAGE, await transact(store, number, records, work))
 
     return store
 

@@ -14,6 +14,7 @@ from agents.runtime.metrics import UPDATE_SECONDS, count
 from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
+from agents.runtime.transaction import transact
 from agents.transport.batches import Raw, batches, by_partition
 from pipeline.codec import decode, encode
 from pipeline.config import Settings
@@ -82,7 +83,7 @@ def declare(
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
                 end = await log_end.of(number)  # what is read here was on the log before
-                count(STAGE, await store.transact(number, records, partial(work, end=end)))
+                count(STAGE, await transact(store, number, records, partial(work, end=end)))
 
     return store
 

@@ -1,31 +1,21 @@
 """The state of the two stages that keep any: of each edition of each partition, built from the rows of a compacted changelog.
 
     changelog --load--> rows --build--> states of editions
-    records --work--> states of editions; rows, and what the stage has to say --one transaction--> changelog, topics
-
-A partition has a transactional id, and whoever starts with it shuts out the one before, which may be frozen and not know that
-it has lost the partition. So a transaction is committed only by a worker whose state holds all that was committed, and rows and
-other messages are there together or not at all: a record that comes again finds its row, and brings nothing.
 
 Faust's tables are not used. Their recovery takes 75 us a row, holds the rows in memory beside what is built from them, loses and
 repeats records, and a write inside a batch that raises does not say when it is safe.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import faust
-import stamina
 import structlog
-from aiokafka.structs import ConsumerRecord
 
-from agents.runtime.dead_letters import FailedOn, dead_letter, work_through
 from agents.runtime.log_end import LogEnd
-from agents.runtime.producer import Messages, PackedProducer, is_transient
+from agents.runtime.producer import Messages, PackedProducer
 from agents.runtime.rows import Changelog, StateOf, build
 from pipeline.config import Settings
 from pipeline.kafka.changelogs import Rows, check_log, check_rule, read_rows
@@ -33,14 +23,8 @@ from pipeline.records import Record
 
 log = structlog.get_logger()
 
-MAX_FAULTS = 10
-"""Records that a stage may fail on without any that it can work on."""
-BUDGET_S = 10.0
-"""Seconds of the processor that a record may take."""
 HEAD_START_S = 0.2
 """How long a stage lets the one before it begin to load."""
-LONGEST_WAIT_S = 5.0
-"""The longest wait between two attempts."""
 
 R = TypeVar("R", bound=Record)
 E = TypeVar("E")
@@ -64,10 +48,6 @@ class Partition(Generic[E]):
         return self.states[edition]
 
 
-Work = Callable[[Partition[E], Messages], AbstractContextManager[Callable[[ConsumerRecord], str]]]
-"""Begins a batch: gives what works on a record and returns its outcome. It adds to the messages then, and when the batch ends."""
-
-
 class StateStore(Generic[R, E]):
     """The states of a stage's editions, by partition of the topic `source` that it reads.
 
@@ -85,7 +65,7 @@ class StateStore(Generic[R, E]):
         log_end: LogEnd,
         after: "StateStore[Any, Any] | None" = None,
     ) -> None:
-        self._app, self._settings, self._stage = app, settings, stage
+        self._app, self._settings, self.stage = app, settings, stage
         self._changelog, self._source = changelog, settings.topic(source)
         self._state_of, self._log_end, self._after = state_of, log_end, after
         self._owned: dict[int, Partition[E]] = {}
@@ -96,63 +76,14 @@ class StateStore(Generic[R, E]):
         self._idle.set()
         app.on_partitions_assigned.connect(self._keep_what_stays, weak=False)
 
-    async def transact(self, number: int, records: list[ConsumerRecord], work: Work[E]) -> Counter[str]:
-        """Have `work` change the state of a partition by these records, and send what it has to say, all or nothing.
-
-        Should that fail because the partition changed hands or the broker was away, it is done again from the rows that
-        were committed, as long as nothing says that the partition is not ours any more. Returns how many records had
-        each outcome: none, if it was given up. Raises what trying again cannot mend.
-
-        A record on which `work` fails, which is a fault of ours, or takes longer than BUDGET_S, goes to the dead letters, and the
-        others are worked on without it; when more than MAX_FAULTS are all there is, the last error is raised.
-        """
-        generation = self._app.consumer_generation_id
-        async for attempt in stamina.retry_context(
-            on=is_transient, attempts=None, timeout=None, wait_max=LONGEST_WAIT_S
-        ):
-            with attempt:
-                if generation != self._app.consumer_generation_id and attempt.num > 1:
-                    break
-                partition, messages, outcomes = await self._work_through(number, records, work)
-                try:
-                    await partition.producer.send(messages)
-                    partition.first.clear()
-                except BaseException:
-                    await self._forget(partition)  # it holds what may not be on the changelog
-                    raise
-                return outcomes
-        return Counter()
-
-    async def _work_through(
-        self, number: int, records: list[ConsumerRecord], work: Work[E]
-    ) -> tuple[Partition[E], Messages, Counter[str]]:
-        """Have `work` change the state; returns what is to be committed with it."""
-        faults: Messages = []
-        while True:
-            partition = await self._load(number)
-            messages: Messages = [*partition.first, *faults]
-            try:
-                with work(partition, messages) as work_on:
-                    outcomes = work_through(self._stage, records, work_on, messages, BUDGET_S, stateful=True)
-            except FailedOn as found:
-                failed = found
-            except BaseException:
-                await self._forget(partition)
-                raise
-            else:
-                outcomes["dead"] += len(faults)
-                return partition, messages, outcomes
-            await self._forget(partition)
-            nothing_works = len(faults) >= MAX_FAULTS and len(records) == 1
-            if nothing_works or isinstance(failed.error, MemoryError | OSError):  # it is not the records
-                raise failed.error
-            log.error("a stage failed on a record: now a dead letter", stage=self._stage, exc_info=failed.error)
-            faults.append(dead_letter(self._stage, failed.record, failed.error))
-            records = [record for record in records if record is not failed.record]
+    @property
+    def generation(self) -> int:
+        """The generation of the consumer group that the worker is in."""
+        return int(self._app.consumer_generation_id)
 
     async def close(self) -> None:
         """Give all partitions up."""
-        await asyncio.gather(*map(self._forget, [*self._owned.values()]))
+        await asyncio.gather(*map(self.forget, [*self._owned.values()]))
 
     def states(self) -> dict[int, dict[str, E]]:
         """The states of the editions of the partitions that are owned and loaded."""
@@ -163,7 +94,7 @@ class StateStore(Generic[R, E]):
         await asyncio.sleep(HEAD_START_S)
         await self._idle.wait()
 
-    async def _load(self, number: int) -> Partition[E]:
+    async def load(self, number: int) -> Partition[E]:
         """The partition: as it is owned, or else loaded from its changelog; again, if it changes hands meanwhile."""
         if number not in self._owned and self._after is not None:
             await self._after.loaded_first()
@@ -206,7 +137,8 @@ class StateStore(Generic[R, E]):
     def _build(self, rows: Rows) -> tuple[dict[str, E], int]:
         return build(self._state_of, rows)
 
-    async def _forget(self, partition: Partition[E]) -> None:
+    async def forget(self, partition: Partition[E]) -> None:
+        """Give a partition up: it is loaded again when it is needed."""
         if self._owned.get(partition.number) is partition:
             del self._owned[partition.number]
         await partition.producer.close()
@@ -217,4 +149,4 @@ class StateStore(Generic[R, E]):
         ours = {partition.partition for partition in assigned if partition.topic == self._source}
         stay = ours if generation == self._generation + 1 else set()
         self._generation = generation
-        await asyncio.gather(*(self._forget(gone) for number, gone in [*self._owned.items()] if number not in stay))
+        await asyncio.gather(*(self.forget(gone) for number, gone in [*self._owned.items()] if number not in stay))

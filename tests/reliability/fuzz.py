@@ -258,7 +258,7 @@ class Sending:
             await client.close()
 
 
-class DecisionObserver:
+class LagObserver:
     """Looks at workers and lag every few seconds."""
 
     def __init__(self, system, progress):
@@ -286,15 +286,15 @@ async def fuzz(system, count, rate, seed):
     settings = system.settings
     sending = Sending(settings)
     async with GroupProgress(settings) as progress:
-        watch = DecisionObserver(system, progress)
-        await sending.run(Grammar(seed), count, rate, watch)
+        observer = LagObserver(system, progress)
+        await sending.run(Grammar(seed), count, rate, observer)
         deadline = time.monotonic() + 900
         while await progress.lag():
-            await watch()
+            await observer()
             if time.monotonic() > deadline:
                 raise TimeoutError("The workers did not finish.")
             await asyncio.sleep(0.5)
-    return sending, watch
+    return sending, observer
 
 
 def accounted(settings):

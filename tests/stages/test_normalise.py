@@ -269,11 +269,11 @@ def test_no_text_keeps_a_worker_busy(pattern, monkeypatch):
         monkeypatch.setattr(module, "unicodedata", SimpleNamespace(normalize=normalized))
     whole = (pattern * (200_000 // len(pattern) + 1))[:200_000]
     made = normalise(story(title=f"Quake {whole[:1900]}", publisher=whole[:500], body=whole), NOW)
-    assert len(made.body or "") <= normalise_stage.READ
+    assert len(made.body or "") <= normalise_stage.BODY_CHARACTERS
     assert len(made.title) <= MAX_TITLE
     assert len(made.publisher) <= MAX_PUBLISHER
     assert max(map(len, made.tokens), default=0) <= 2 * words.MAX_TOKEN_LENGTH
-    assert max(map(len, seen), default=0) <= normalise_stage.READ
+    assert max(map(len, seen), default=0) <= normalise_stage.BODY_CHARACTERS
     assert not [text for text in seen if len(text) > MAX_TITLE and re.search("[\u0300\u0316]{40}", text)]
 
 

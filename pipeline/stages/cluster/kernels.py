@@ -3,7 +3,7 @@
 match        compares a story with the window, and changes nothing:
 
              tokens --weigh--> vector
-             signature --band keys--> buckets --query--> candidates --rank--> similar stories --first_copy--> near-duplicate
+             signature --band keys--> buckets --query--> candidates --rank--> similar --first_near_duplicate--> near-duplicate
                                                               |--score_joins--> clusters near it --score_merges--> those it joins
 
 add_story    takes a story in:
@@ -38,7 +38,7 @@ from pipeline.similarity.tfidf import BACKGROUND_FREQUENCY, DOCUMENT_FREQUENCY, 
 from pipeline.stages.cluster.facts import COLUMNS, FIRST, LAST, OPENED, SIZE, SQUARE, Facts
 from pipeline.stages.cluster.join_score import score_joins
 from pipeline.stages.cluster.merge_score import score_merges
-from pipeline.stages.cluster.near_duplicates import first_copy
+from pipeline.stages.cluster.near_duplicates import first_near_duplicate
 from pipeline.stages.rules import MatchRule
 
 
@@ -136,7 +136,7 @@ def match(
         ranked = rank(
             window.items, found[:count], shared[:count], tokens, rule.similar_bands, rule.similar_at, scores, similar
         )
-        copied = first_copy(window.items, similar[:ranked], scores, tokens, simhash, rule)
+        copied = first_near_duplicate(window.items, similar[:ranked], scores, tokens, simhash, rule)
         vector = ids, weights, terms
         groups = groups_of(window.items, found[:count])
         scored = score_joins(

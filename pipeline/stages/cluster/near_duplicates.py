@@ -14,7 +14,7 @@ from pipeline.stages.rules import MatchRule
 
 
 @kernel
-def first_copy(
+def first_near_duplicate(
     items: Items, similar: Numbers, scores: NDArray[np.float64], ids: Ids, simhash: int, rule: MatchRule
 ) -> int:
     """The first of some similar items that a headline is a near-duplicate of, as an index; -1 if there is none.
