@@ -56,7 +56,7 @@ def test_a_second_one_is_refused_before_it_deletes_what_the_first_has(tmp_path):
     with embedded_services(tmp_path, "demo"):
         kept = tmp_path / "demo" / "postgres" / "data" / "PG_VERSION"
         assert kept.exists()
-        with pytest.raises(AlreadyRunning), embedded_services(tmp_path, "demo", anew=True):
+        with pytest.raises(AlreadyRunning), embedded_services(tmp_path, "demo", clear=True):
             pass
         assert kept.exists()
 

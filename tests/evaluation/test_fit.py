@@ -35,7 +35,7 @@ def test_weights_from_nothing_become_good_and_the_same_ones_each_time():
     )  # join what covers half of the words, merge nothing
     rounds = []
     labelled = [stream(4_000)]
-    best = fit(labelled, nothing, ClusterRule(), DetectRule(), rounds=2, tell=rounds.append)
+    best = fit(labelled, nothing, ClusterRule(), DetectRule(), rounds=2, progress=rounds.append)
     assert len(rounds) == 3
     assert best.bcubed > rounds[0].bcubed
     assert fit(labelled, nothing, ClusterRule(), DetectRule(), rounds=2) == best
