@@ -25,7 +25,7 @@ EXPLAINED = (DatabaseError, NewerRow, StateError, KafkaError)
 """Errors that their last words explain: they need no traceback."""
 SHUTDOWN_TIMEOUT_S = 15.0
 """Seconds that a worker has to finish what it is at when it is told to end: supervisors kill after 30."""
-RESTART_HINT = "Nothing is lost: start the worker again when it is mended."
+RESTART_HINT = "Nothing is lost: restart the worker when this is fixed."
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ async def transact(
 
     Should that fail because the partition changed hands or the broker was away, it is done again from the rows that
     were committed, as long as nothing says that the partition is not ours any more. Returns how many records had
-    each outcome: none, if it was given up. Raises what trying again cannot mend.
+    each outcome: none, if it was given up. Raises what a retry cannot fix.
 
     A record on which `work` fails, which is a fault of ours, or takes longer than BUDGET_S, goes to the dead letters, and the
     others are worked on without it; when more than MAX_FAULTS are all there is, the last error is raised.

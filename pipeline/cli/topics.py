@@ -21,7 +21,7 @@ def topics_command() -> None:
 
 @topics_command.command()
 def create() -> None:
-    """Make the topics that are missing, and mend the settings of the others where they must be as they are declared.
+    """Make the topics that are missing, and correct the settings of the others where they must be as they are declared.
 
     Partitions and replicas are those of NEWSBURST_PARTITIONS and NEWSBURST_REPLICATION.
 
@@ -30,7 +30,7 @@ def create() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     done = [f"made {name}" for name in asyncio.run(create_topics(settings))]
-    done += [f"mended {name}" for name in asyncio.run(mend_topics(settings))]
+    done += [f"corrected {name}" for name in asyncio.run(mend_topics(settings))]
     click.echo("\n".join(done) or "All topics are there.")
 
 

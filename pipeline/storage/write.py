@@ -45,7 +45,7 @@ class Writer:
         """Write assignments, clusters and event updates in one transaction.
 
         Waits and tries again while the database is away or another writer is in the way. Raises Refused for data that Postgres
-        does not take, and DatabaseError for what else trying again cannot mend.
+        does not take, and DatabaseError for what else a retry cannot fix.
         """
         if not records:
             return
