@@ -48,7 +48,8 @@ def work_through(
 
     A record that is invalid becomes a dead letter, which is added to `messages`: its outcome is `dead`. So does one on which
     `work` fails otherwise, or for which it takes more than `budget_s` of processor time; but a stage with state may then be in a
-    state that no record leads to, so that FailedOn is raised.
+    state that no record leads to, so that FailedOn is raised. Where a file or module cannot be read, it is not the record: that
+    error is raised, and the worker ends with nothing acknowledged.
     """
     outcomes = Counter[str]()
     with budget(budget_s) as begin_next:
@@ -59,6 +60,8 @@ def work_through(
             except InvalidRecord as error:
                 messages.append(dead_letter(stage, record, error))
                 outcomes["dead"] += 1
+            except (ImportError, OSError):
+                raise
             except Exception as error:
                 if stateful:
                     raise FailedOn(record, error) from error

@@ -84,7 +84,7 @@ async def _work_through(
             return partition, messages, outcomes
         await store.forget(partition)
         nothing_works = len(faults) >= MAX_FAULTS and len(records) == 1
-        if nothing_works or isinstance(failed.error, MemoryError | OSError):  # it is not the records
+        if nothing_works or isinstance(failed.error, MemoryError):  # it is not the records
             raise failed.error
         log.error("a stage failed on a record: now a dead letter", stage=store.stage, exc_info=failed.error)
         faults.append(dead_letter(store.stage, failed.record, failed.error))

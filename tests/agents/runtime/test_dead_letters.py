@@ -49,3 +49,14 @@ def test_what_is_invalid_and_what_a_stage_failed_on_are_counted_apart():
     assert work_through("tried", records, work, messages, 1.0) == {"dead": 3}
     assert (dead("invalid"), dead("failed")) == (before[0] + 2, before[1] + 1)
     assert len(messages) == 3
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("words.json"), ModuleNotFoundError("regex")])
+def test_what_is_wrong_with_the_machine_makes_no_dead_letters(error):
+    def work(_):
+        raise error
+
+    messages = []
+    with pytest.raises(type(error)):
+        work_through("tried", [ConsumerRecord("t", 0, 0, 0, 0, None, None, None, 0, 0, ())], work, messages, 1.0)
+    assert messages == []
