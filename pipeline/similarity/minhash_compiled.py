@@ -73,8 +73,8 @@ def sign(checksums: NDArray[np.uint32], signature: Signature) -> None:
 def sign_joined(joined: bytes, signatures: NDArray[np.uint32]) -> int:
     """Fill in the signatures of texts that are parted by TEXT, of tokens that are parted by TOKEN.
 
-    Returns how many tokens there are. If that is not the number of tokens that were joined, one of them was empty or had such
-    a character inside, and the signatures are not to be used.
+    Returns how many tokens there are, or -1. If one text was joined and that is not the number of its tokens, one of them was
+    empty or had such a character inside, and the signature is not to be used. In several texts these faults can cancel out.
     """
     checksums = np.empty(len(joined) // 2 + 1, np.uint32)
     line = count = total = length = 0

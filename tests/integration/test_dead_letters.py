@@ -15,7 +15,7 @@ from pipeline.records import Assignment, Similar
 from tests.integration.helpers import prepare, read, send, wait_until_settled, worker
 from tests.integration.records import GOOD, dlq, listed, raw
 from tests.make import assignment
-from tests.reliability import fuzz
+from tests.reliability import odd_records
 
 BAD = {
     b"this is not json": "Not JSON",
@@ -124,9 +124,9 @@ def produce_raw(settings, *batches):
 def test_records_that_cannot_be_read_are_kept_and_no_worker_ends(settings, tmp_path, reader):
     prepare(settings)
     header = bytes(61)
-    payload = fuzz.record(0, b"k", raw(), [(b"\xff", b"1")]) + fuzz.record(1, b"k", raw(url="https://a.example/2"), [])
+    payload = odd_records.record(0, b"k", raw(), [(b"\xff", b"1")]) + odd_records.record(1, b"k", raw(url="https://a.example/2"), [])
     with worker(settings, tmp_path / "worker.log") as process:
-        produce_raw(settings, fuzz.packed(header, payload, 0, 2), fuzz.packed(header, payload, 4, 2))
+        produce_raw(settings, odd_records.packed(header, payload, 0, 2), odd_records.packed(header, payload, 4, 2))
         wait_until_settled(settings, process)
         rows = listed(settings)
         assert [row["reason"] for row in rows] == ["Not readable: the name of a header is not UTF-8: \\xff."] * 2

@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.similarity import minhash, minhash_compiled, universal
@@ -39,6 +39,7 @@ def test_a_signature_is_the_exact_minimum_of_each_row(words):
 
 @both_ways
 @given(st.lists(tokens, max_size=8))
+@example([{""}, {"0\0000"}])
 @thorough
 def test_signatures_are_those_of_each_text(texts):
     assert minhash.signatures(texts).tolist() == [reference(words) for words in texts]
