@@ -36,7 +36,9 @@ def signatures(texts: Sequence[Collection[str]]) -> NDArray[np.uint32]:
     if COMPILED:
         joined = TEXT.join(map(TOKEN.join, texts))
         total = sum(map(len, texts))
-        separators = total - sum(map(bool, texts))  # a token with one inside would make up for a text of one empty token
+        separators = total - sum(
+            map(bool, texts)
+        )  # a token with one inside would make up for a text of one empty token
         if sign_joined(joined.encode(), values) == total and joined.count(TOKEN) == separators:
             return values
     for line, tokens in enumerate(texts):
