@@ -124,10 +124,8 @@ def produce_raw(settings, *batches):
 def test_records_that_cannot_be_read_are_kept_and_no_worker_ends(settings, tmp_path, reader):
     prepare(settings)
     header = bytes(61)
-    payload = b"".join(
-        odd_records.record(number, b"k", value, [(b"\xff", b"1")])
-        for number, value in enumerate([raw(), raw(url="https://a.example/2")])
-    )
+    other = raw(url="https://a.example/2")
+    payload = odd_records.record(0, b"k", raw(), [(b"\xff", b"1")]) + odd_records.record(1, b"k", other, [])
     with worker(settings, tmp_path / "worker.log") as process:
         produce_raw(settings, odd_records.packed(header, payload, 0, 2), odd_records.packed(header, payload, 4, 2))
         wait_until_settled(settings, process)
