@@ -47,7 +47,7 @@ def figures(*, quick: bool) -> Iterable[Figure]:
                 lambda: _restart(settings, next(later)),
                 lambda: asyncio.run(_read_changelogs(settings)),
                 unit="s",
-                target=10.0 if quick else 3.0,  # with few stories it is the start of the process that counts
+                target=40.0 if quick else 3.0,  # with few stories it is the start of the process that counts
                 rounds=rounds,
             )
 
