@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from pipeline.evaluation.evaluate import read_truth
+from pipeline.evaluation.labels import read_labels
 from pipeline.files import load_stories
 
 STORIES = Path(__file__).parents[1] / "samples" / "uci_sample_3days.jsonl.gz"
@@ -27,9 +27,9 @@ def stories():
 
 
 @cache
-def truth():
-    """The label of each story that has one, by its id."""
-    return read_truth(str(TRUTH))
+def labels():
+    """The labels of the stories."""
+    return read_labels(str(TRUTH))
 
 
 def write(path, count):

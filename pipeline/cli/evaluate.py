@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
 from pipeline.cli.output import FILE, STORIES, print_json, print_rows, shown
 from pipeline.config import load
-from pipeline.evaluation.evaluate import Evaluation, evaluate, read_truth
+from pipeline.evaluation.evaluate import Delays, Evaluation, run_file, summarise
+from pipeline.evaluation.labels import read_labels
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 from pipeline.stages.normalise import story_id
@@ -16,73 +18,134 @@ from pipeline.stages.urls import canonical_url
 
 
 @click.command("evaluate")
-@click.argument("stories", type=STORIES)
-@click.option("--truth", type=FILE, required=True, help="Labels: CSV with the columns story_id and event.")
+@click.argument("stories", nargs=-1, required=True, type=STORIES)
+@click.option(
+    "--truth",
+    multiple=True,
+    type=FILE,
+    required=True,
+    help="Labels of each file: CSV with story_id, event and, if there are groups, group.",
+)
 @click.option(
     "--profile",
     type=click.Choice([*PROFILES, "all"]),
     help="Rules to apply; all compares them.  [default: the setting]",
 )
-@click.option("--misses", is_flag=True, help="List each missed, duplicate and false event, and why.")
+@click.option("--misses", is_flag=True, help="List each missed, repeated and false alert, and why.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="JSON instead of a table: an object, or a list with --profile all."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="JSON instead of a table: an object, or a list where there are several files or profiles.",
 )
-def evaluate_command(stories: str, truth: str, profile: str | None, misses: bool, as_json: bool) -> None:
+def evaluate_command(
+    stories: tuple[str, ...], truth: tuple[str, ...], profile: str | None, misses: bool, as_json: bool
+) -> None:
     """Replay STORIES and measure clusters and alerts against labels.
 
     An alert is true when at least half of the stories in its window belong to one labelled event that breaks by the rule; a
-    second one for the same event is a duplicate. Delays count from the moment the event was due.
+    second one for the same event is a repeat. Delays count from the moment the event was due. Stories without a label are in no
+    figure. Several files are replayed one by one, each with its --truth; their figures together come last.
 
     \b
     Example: newsburst evaluate samples/uci_sample_3days.jsonl.gz --truth samples/uci_sample_3days.truth.csv
     """  # noqa: D301 - \b is click's mark for lines to keep
+    if len(stories) != len(truth):
+        raise click.UsageError(
+            f"There are {len(stories)} files of stories and {len(truth)} of labels; give one --truth for each."
+        )
     settings = load()
     now = datetime.now(UTC)
-    loaded = list(load_stories(stories, now, settings.language))
-    labels = read_truth(truth)
-    if not any((story.id or story_id(canonical_url(story.url))) in labels for story in loaded):
-        raise click.ClickException(
-            f"None of the {len(labels)} labels in {truth} is of a story in {stories}: `story_id` should be the story's `id`, or "
-            "for stories without one what `newsburst replay` writes as `story.id`."
-        )
+    loaded = [list(load_stories(file, now, settings.language)) for file in stories]
+    labels = [read_labels(file) for file in truth]
+    for file, of_file, labels_file, of_labels in zip(stories, loaded, truth, labels, strict=True):
+        if not any((story.id or story_id(canonical_url(story.url))) in of_labels.events for story in of_file):
+            raise click.ClickException(
+                f"None of the {len(of_labels.events)} labels in {labels_file} is of a story in {file}: `story_id` should be the "
+                "story's `id`, or for stories without one what `newsburst replay` writes as `story.id`."
+            )
     results: list[Evaluation] = []
     weights = settings.score_weights()
     for name in PROFILES:
-        if name == (profile or settings.profile) or profile == "all":
-            records = list(fingerprints(loaded, now, settings.language, stems=stems(name)))
-            rules = settings.cluster_rule(name), settings.detect_rule(name)
-            results.append(evaluate(records, labels, *rules, weights, list_misses=misses))
+        if name != (profile or settings.profile) and profile != "all":
+            continue
+        rules = settings.cluster_rule(name), settings.detect_rule(name)
+        runs = []
+        for file, of_file, of_labels in zip(stories, loaded, labels, strict=True):
+            records = list(fingerprints(of_file, now, settings.language, stems=stems(name)))
+            runs.append(run_file(file, records, of_labels, *rules, weights, list_misses=misses))
+        results += [summarise(name, [run]) for run in runs]
+        if len(runs) > 1:
+            results.append(summarise(name, runs))
     if as_json:
-        print_json(results if profile == "all" else results[0])
+        print_json(results[0] if len(results) == 1 else results)
         return
     _print(results)
     if misses:
         for result in results:
-            _print_misses(result)
+            if len(result.files) == 1:
+                _print_misses(result)
 
 
 def _print(results: Sequence[Evaluation]) -> None:
-    columns = {result.profile: _figures(result) for result in results}
-    names = list(columns[results[0].profile])
-    rows = [{"measure": name, **{profile: figures[name] for profile, figures in columns.items()}} for name in names]
-    print_rows(rows, list(rows[0]), f"{results[0].stories} stories")
+    """One column for each file and profile."""
+    files = len({tuple(result.files) for result in results}) > 1
+    profiles = len({result.profile for result in results}) > 1
+    columns: dict[str, dict[str, str]] = {}
+    for result in results:
+        file = Path(result.files[0]).name.partition(".")[0] if len(result.files) == 1 else "all files"
+        name = " ".join([*([result.profile] if profiles or not files else []), *([file] if files else [])])
+        while name in columns:
+            name += "'"
+        columns[name] = _figures(result)
+    names = dict.fromkeys(name for figures in columns.values() for name in figures)
+    rows = [
+        {"measure": name, **{column: figures.get(name, "") for column, figures in columns.items()}} for name in names
+    ]
+    print_rows(rows, list(rows[0]), f"{max(result.stories for result in results)} stories")
 
 
 def _figures(result: Evaluation) -> dict[str, str]:
-    events = result.events
-    return {
+    events, two_level = result.events, result.two_level
+    figures = {
         "B-cubed P/R/F1": _three(result.bcubed),
+        "F1 in 95 of 100": _interval(result, "bcubed_f1"),
         "pairs P/R/F1": _three(result.pairwise),
         "ARI, NMI": f"{result.ari:.3f}, {result.nmi:.3f}",
         "alerts P/R/F1": f"{events.precision:.3f}/{events.recall:.3f}/{events.f1:.3f}",
+        "F1 in 95 of 100 ": _interval(result, "events_f1"),
         "breaking events": str(events.breaking),
+        "too few publishers": str(events.few_publishers),
         "alerts": str(events.alerts),
         "true alerts": str(events.true),
-        "second alerts": str(events.duplicates),
+        "repeat alerts": str(events.duplicates),
         "false alerts": str(events.false),
-        "median delay s": "" if events.median_delay_seconds is None else str(events.median_delay_seconds),
+        "unknown alerts": str(events.unknown),
+        "delay s 50/90/95 %": _delays(events.delays),
+        "with misses": _delays(events.delays_with_misses),
+        "from first story": _delays(events.delays_from_first_story),
+        "unlabelled stories": str(result.unlabelled),
+        "labels not used": str(result.unused_labels),
         "us a story": str(result.microseconds_per_story),
     }
+    if two_level is not None:
+        of_alerts = two_level.events
+        figures |= {
+            "two-level B-cubed": _three(two_level.bcubed),
+            "two-level alerts": f"{of_alerts.precision:.3f}/{of_alerts.recall:.3f}/{of_alerts.f1:.3f}",
+            "two-level repeats": str(of_alerts.repeats),
+        }
+    return figures
+
+
+def _interval(result: Evaluation, name: str) -> str:
+    found = result.intervals[name]
+    return "" if found is None else f"{found[0]:.3f} to {found[1]:.3f}"
+
+
+def _delays(delays: Delays) -> str:
+    values = (delays.median, delays.p90, delays.p95)
+    return " / ".join("-" if value is None else f"{value:g}" for value in values)
 
 
 def _three(values: dict[str, float]) -> str:

@@ -9,8 +9,8 @@ from rich.progress import Progress
 
 from pipeline.cli.output import FILE
 from pipeline.config import load
-from pipeline.evaluation.evaluate import read_truth
 from pipeline.evaluation.fit import ROUNDS, Round, Stream, fit
+from pipeline.evaluation.labels import read_labels
 from pipeline.files import load_stories
 from pipeline.replay import fingerprints
 
@@ -43,7 +43,7 @@ def fit_command(stories: tuple[str, ...], truth: tuple[str, ...], rounds: int, o
     now = datetime.now(UTC)
     streams = [
         Stream(
-            list(fingerprints(load_stories(file, now, settings.language), now, settings.language)), read_truth(labels)
+            list(fingerprints(load_stories(file, now, settings.language), now, settings.language)), read_labels(labels)
         )
         for file, labels in zip(stories, truth, strict=True)
     ]

@@ -1,22 +1,32 @@
 """Evaluate: replay labelled stories and measure clusters (`metrics`) and alerts (`alerts`).
 
-Precision of alerts is true / alerts, recall is true / breaking events. The delay of a true alert is its stream time less the
-time its event was due; it is negative for an early one.
+Precision of alerts is true / (true + repeats + false), recall is true / breaking events. Stories without a label, and alerts of
+which fewer than half of the stories have one, are counted and are in no other figure.
+
+Where labels have groups, the figures are given on two levels, too: an alert repeats another only if it is about the same group;
+clusters should not mix events (precision), and should not divide groups (recall). So nothing counts that the labels leave open.
 """
 
-import csv
-import gzip
+import math
 import time
-import zlib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 import msgspec
 
-from pipeline.codec import InvalidRecord
 from pipeline.evaluation.alerts import Judged, judge
-from pipeline.evaluation.metrics import Scores, adjusted_rand, bcubed, mutual_information, pairwise, scores
+from pipeline.evaluation.intervals import Interval, Unit, intervals
+from pipeline.evaluation.labels import Labels
+from pipeline.evaluation.metrics import (
+    Scores,
+    adjusted_rand,
+    bcubed,
+    bcubed_of_items,
+    mutual_information,
+    pairwise,
+    scores,
+)
 from pipeline.evaluation.misses import Miss, misses
 from pipeline.records import Fingerprint
 from pipeline.replay import Step, replay
@@ -25,8 +35,16 @@ from pipeline.stages.weights import Weights
 from pipeline.times import SECOND, to_micros
 
 
+class Delays(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds: the median, and the least that 90 and 95 of 100 do not exceed. None is infinite, or of nothing."""
+
+    median: float | None
+    p90: float | None
+    p95: float | None
+
+
 class EventScores(msgspec.Struct, frozen=True, kw_only=True):
-    """How the alerts did: `true + duplicates + false == alerts`; `breaking` is how many labels are breaking events."""
+    """How the alerts did: `true + duplicates + false + unknown == alerts`; `breaking` is how many labels are breaking events."""
 
     true: int
     alerts: int
@@ -35,75 +53,147 @@ class EventScores(msgspec.Struct, frozen=True, kw_only=True):
     recall: float
     f1: float
     duplicates: int
+    """repeat alerts"""
     false: int
+    unknown: int
+    few_publishers: int
+    """labels that have enough stories for a breaking event, but too few publishers"""
     median_delay_seconds: float | None
+    delays: Delays
+    """of the true alerts, from when the event was due; negative for an early one"""
+    delays_with_misses: Delays
+    """of all breaking events: those without an alert wait for ever"""
+    delays_from_first_story: Delays
+    """of the true alerts, from the first story of the event"""
+
+
+class TwoLevelEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """The alerts, where an alert is a repeat only if there was one of its group."""
+
+    precision: float
+    recall: float
+    f1: float
+    repeats: int
+
+
+class TwoLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """The measures where labels have groups: B-cubed precision is by event, recall by group."""
+
+    events: TwoLevelEvents
+    bcubed: dict[str, float]
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of one profile on one labelled file."""
+    """The figures of one profile on labelled stories."""
 
     profile: str
+    files: list[str]
     stories: int
+    unlabelled: int
+    """stories without a label"""
+    unused_labels: int
+    """labels of stories that did not come"""
     bcubed: dict[str, float]
     pairwise: dict[str, float]
     ari: float
     nmi: float
     events: EventScores
+    two_level: TwoLevel | None
+    """None where the labels have no groups"""
+    intervals: dict[str, Interval | None]
+    """of some figures, between which they lie in 95 of 100 samples of the events; None where there is nothing to sample"""
     microseconds_per_story: float
     misses: list[Miss] | msgspec.UnsetType = msgspec.UNSET
     """if asked for"""
 
 
-def read_truth(path: str) -> dict[str, str]:
-    """Labels from a CSV file with the columns `story_id` and `event`. Raises InvalidRecord and OSError."""
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-            if _is_gzip(path)
-            else Path(path).open(encoding="utf-8-sig", newline="") as lines
-        ):
-            rows = csv.DictReader(lines)
-            if not {"story_id", "event"} <= set(rows.fieldnames or ()):
-                raise InvalidRecord(
-                    f"{path}: its first line should name the columns story_id and event; it is {rows.fieldnames}."
-                )
-            return {row["story_id"]: row["event"] for row in rows if row["event"]}
-    except (UnicodeDecodeError, csv.Error, EOFError, zlib.error) as error:
-        raise InvalidRecord(f"{path} is no CSV file in UTF-8: {error}.") from None
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What became of the stories of one file."""
 
-
-def _is_gzip(path: str) -> bool:
-    with Path(path).open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+    file: str
+    stories: int
+    unused_labels: int
+    seconds: float
+    judged: Judged
+    clusters: list[str]
+    """of each labelled story its cluster ..."""
+    events: list[str]
+    """... its label ..."""
+    groups: list[str]
+    """... and its group; empty where there are none"""
+    misses: list[Miss]
 
 
 def evaluate(
     fingerprints: Sequence[tuple[int, Fingerprint]],
-    truth: Mapping[str, str],
+    labels: Labels,
+    cluster_rule: ClusterRule,
+    detect_rule: DetectRule,
+    weights: Weights | None = None,
+) -> Evaluation:
+    """Replay the stories and measure."""
+    return summarise(cluster_rule.profile, [run_file("", fingerprints, labels, cluster_rule, detect_rule, weights)])
+
+
+def run_file(
+    file: str,
+    fingerprints: Sequence[tuple[int, Fingerprint]],
+    labels: Labels,
     cluster_rule: ClusterRule,
     detect_rule: DetectRule,
     weights: Weights | None = None,
     *,
     list_misses: bool = False,
-) -> Evaluation:
-    """Replay the stories and measure; stories without a label are replayed and left out of the measures of clusters."""
+) -> Run:
+    """Replay the stories of one file, and note what became of them."""
     begin = time.perf_counter()
     steps = list(replay(fingerprints, cluster_rule, detect_rule, weights))
     seconds = time.perf_counter() - begin
-    clusters = final_clusters(steps)
-    found, labels = labelled(steps, clusters, truth)
-    judged = judge(steps, truth, detect_rule)
-    return Evaluation(
-        profile=cluster_rule.profile,
+    final = final_clusters(steps)
+    judged = judge(steps, labels, detect_rule)
+    came = [story_id for story_id in final if story_id in labels.events]
+    return Run(
+        file=file,
         stories=len(steps),
-        bcubed=_rounded(bcubed(found, labels)),
-        pairwise=_rounded(pairwise(found, labels)),
-        ari=round(adjusted_rand(found, labels), 4),
-        nmi=round(mutual_information(found, labels), 4),
-        events=_events(judged),
-        microseconds_per_story=round(1e6 * seconds / max(1, len(steps)), 1),
-        misses=misses(steps, truth, clusters, judged, detect_rule) if list_misses else msgspec.UNSET,
+        unused_labels=len(labels.events) - len(came),
+        seconds=seconds,
+        judged=judged,
+        clusters=[final[story_id] for story_id in came],
+        events=[labels.events[story_id] for story_id in came],
+        groups=[labels.groups[story_id] for story_id in came] if labels.groups else [],
+        misses=misses(steps, labels.events, final, judged, detect_rule) if list_misses else [],
     )
+
+
+def summarise(profile: str, runs: Sequence[Run]) -> Evaluation:
+    """The figures of these runs together; each file has clusters and labels of its own."""
+    clusters, events, groups = (
+        _apart([getattr(run, part) for run in runs]) for part in ("clusters", "events", "groups")
+    )
+    judged = [run.judged for run in runs]
+    stories = sum(run.stories for run in runs)
+    return Evaluation(
+        profile=profile,
+        files=[run.file for run in runs],
+        stories=stories,
+        unlabelled=stories - len(events),
+        unused_labels=sum(run.unused_labels for run in runs),
+        bcubed=_rounded(bcubed(clusters, events)),
+        pairwise=_rounded(pairwise(clusters, events)),
+        ari=round(adjusted_rand(clusters, events), 4),
+        nmi=round(mutual_information(clusters, events), 4),
+        events=_events(judged),
+        two_level=_two_level(judged, bcubed(clusters, events, groups)) if groups else None,
+        intervals=intervals(_units(judged, clusters, events, groups or events), two_level=bool(groups)),
+        microseconds_per_story=round(1e6 * sum(run.seconds for run in runs) / max(1, stories), 1),
+        misses=[miss for run in runs for miss in run.misses] if any(run.misses for run in runs) else msgspec.UNSET,
+    )
+
+
+def _apart(names: Sequence[list[str]]) -> list[str]:
+    """The names of all files, those of each unlike those of the others."""
+    return [f"{number} {name}" for number, of_file in enumerate(names) for name in of_file]
 
 
 def final_clusters(steps: Sequence[Step]) -> dict[str, str]:
@@ -118,35 +208,89 @@ def final_clusters(steps: Sequence[Step]) -> dict[str, str]:
     return {step.assignment.story.id: survivor(step.assignment.cluster_id) for step in steps}
 
 
-def labelled(
-    steps: Sequence[Step], clusters: Mapping[str, str], truth: Mapping[str, str]
-) -> tuple[list[str], list[str]]:
-    """The clusters and the labels of the stories that have a label, in one order."""
-    rows = [step.assignment for step in steps if not step.assignment.revision]
-    stories = [row.story.id for row in rows if row.story.id in truth]
-    return [clusters[story_id] for story_id in stories], [truth[story_id] for story_id in stories]
-
-
 def alert_scores(judged: Judged) -> Scores:
     """Precision and recall of the alerts."""
-    true, due = len(judged.alerts), len(judged.due)
-    alerts = true + len(judged.duplicates) + len(judged.false)
-    return scores(true / alerts if alerts else 0.0, true / due if due else 0.0)
+    return _alert_scores([judged], len(judged.alerts))
 
 
-def _events(judged: Judged) -> EventScores:
-    true, duplicates, false = len(judged.alerts), len(judged.duplicates), len(judged.false)
-    due = judged.due
-    delays = [(to_micros(alert.at) - due[label]) / SECOND for alert, label in judged.alerts]
+def _alert_scores(judged: Sequence[Judged], right: int) -> Scores:
+    """With so many alerts that are neither false nor repeated."""
+    alerts = sum(len(one.alerts) + len(one.repeats) + len(one.false) for one in judged)
+    found, due = sum(len(one.alerts) for one in judged), sum(len(one.due) for one in judged)
+    return scores(right / alerts if alerts else 0.0, found / due if due else 0.0)
+
+
+def _events(judged: Sequence[Judged]) -> EventScores:
+    true, repeats, false = (
+        sum(map(len, alerts)) for alerts in zip(*((one.alerts, one.repeats, one.false) for one in judged), strict=True)
+    )
+    unknown, due = sum(len(one.unknown) for one in judged), sum(len(one.due) for one in judged)
+    found = [(to_micros(alert.at), one.due[label]) for one in judged for alert, label in one.alerts]
+    delays = [(at - due.at) / SECOND for at, due in found]
     return EventScores(
         true=true,
-        alerts=true + duplicates + false,
-        breaking=len(due),
-        **_rounded(alert_scores(judged)),
-        duplicates=duplicates,
+        alerts=true + repeats + false + unknown,
+        breaking=due,
+        **_rounded(_alert_scores(judged, true)),
+        duplicates=repeats,
         false=false,
+        unknown=unknown,
+        few_publishers=sum(one.few_publishers for one in judged),
         median_delay_seconds=round(median(delays), 1) if delays else None,
+        delays=_delays(delays),
+        delays_with_misses=_delays([*delays, *[math.inf] * (due - true)]),
+        delays_from_first_story=_delays([(at - due.first) / SECOND for at, due in found]),
     )
+
+
+def _two_level(judged: Sequence[Judged], clusters: Scores) -> TwoLevel:
+    repeats = sum(one.repeats_of_group.total() for one in judged)
+    right = sum(len(one.alerts) + len(one.repeats) for one in judged) - repeats
+    alerts = _rounded(_alert_scores(judged, right))
+    return TwoLevel(events=TwoLevelEvents(**alerts, repeats=repeats), bcubed=_rounded(clusters))
+
+
+def _delays(seconds: Sequence[float]) -> Delays:
+    ordered = sorted(seconds)
+
+    def least(share: float) -> float | None:
+        """The least that so large a share does not exceed."""
+        value = ordered[math.ceil(share * len(ordered)) - 1] if ordered else math.inf
+        return round(value, 1) if math.isfinite(value) else None
+
+    middle = median(ordered) if ordered else math.inf
+    return Delays(median=round(middle, 1) if math.isfinite(middle) else None, p90=least(0.9), p95=least(0.95))
+
+
+def _units(
+    judged: Sequence[Judged], clusters: Sequence[str], events: Sequence[str], groups: Sequence[str]
+) -> list[Unit]:
+    """What each event adds to the figures."""
+    sums: dict[str, list[float]] = {}
+
+    def add(label: str, *values: float, at: int = 0) -> None:
+        unit = sums.setdefault(label, [0.0] * len(Unit._fields))
+        for place, value in enumerate(values, at):
+            unit[place] += value
+
+    of_items = zip(
+        events, *bcubed_of_items(clusters, events), bcubed_of_items(clusters, events, groups).recall, strict=True
+    )
+    for label, precision, recall, group_recall in of_items:
+        add(label, 1, precision, recall, group_recall)
+    alerts = Unit._fields.index("breaking")
+    for number, one in enumerate(judged):
+        for label in one.due:
+            add(f"{number} {label}", 1, at=alerts)
+        for _, label in one.alerts:
+            add(f"{number} {label}", 0, 1, 1, 1, at=alerts)
+        for _, label in one.repeats:
+            add(f"{number} {label}", 0, 0, 1, 1, at=alerts)
+        for label, repeats in one.repeats_of_group.items():
+            add(f"{number} {label}", 0, 0, 0, -repeats, at=alerts)
+        for alert, own in one.false:
+            add(f"{number} {own}" if own else f"{number} false {alert.event_id}", 0, 0, 1, at=alerts)
+    return [Unit(*values) for values in sums.values()]
 
 
 def _rounded(values: Scores) -> dict[str, float]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from pipeline.codec import InvalidRecord
 from pipeline.evaluation.alerts import judge, most_common_label
-from pipeline.evaluation.evaluate import alert_scores, final_clusters, labelled
+from pipeline.evaluation.evaluate import alert_scores, final_clusters
+from pipeline.evaluation.labels import Labels
 from pipeline.evaluation.metrics import bcubed
 from pipeline.records import Fingerprint
 from pipeline.replay import replay
@@ -34,7 +35,7 @@ class Stream(NamedTuple):
     """Labelled stories in order."""
 
     fingerprints: Sequence[tuple[int, Fingerprint]]
-    truth: Mapping[str, str]
+    labels: Labels
 
 
 class Round(NamedTuple):
@@ -65,7 +66,10 @@ class Decisions:
 
 
 class LabelledObserver:
-    """Notes each decision with the answer that the labels give: those of most stories on both sides are equal, or not."""
+    """Notes each decision with the answer that the labels give: those of most stories on both sides are equal, or not.
+
+    Where there is no label on one side, there is no answer.
+    """
 
     def __init__(self, truth: Mapping[str, str]) -> None:
         self._truth = truth
@@ -73,20 +77,21 @@ class LabelledObserver:
 
     def join(self, story_id: str, members: Sequence[str], features: Sequence[float]) -> None:
         """Does the story belong to the cluster of these stories?"""
-        label = self._truth.get(story_id)
-        self.joins.add(features, answer=label is not None and most_common_label(members, self._truth)[0] == label)
+        label, (other, _) = self._truth.get(story_id), most_common_label(members, self._truth)
+        if label is not None and other is not None:
+            self.joins.add(features, answer=other == label)
 
     def merge(self, larger: Sequence[str], smaller: Sequence[str], features: Sequence[float]) -> None:
         """Are the clusters of these stories one?"""
-        label, _ = most_common_label(larger, self._truth)
-        self.merges.add(features, answer=label is not None and most_common_label(smaller, self._truth)[0] == label)
+        (label, _), (other, _) = (most_common_label(side, self._truth) for side in (larger, smaller))
+        if label is not None and other is not None:
+            self.merges.add(features, answer=other == label)
 
     def renew(self, earlier: Sequence[str], new: Sequence[str], features: Sequence[float]) -> None:
         """Is the new burst of a cluster about another event than the earlier one?"""
-        label, count = most_common_label(new, self._truth)
-        self.renewals.add(
-            features, answer=label != most_common_label(earlier, self._truth)[0] and 2 * count >= len(new)
-        )
+        (label, count), (other, _) = (most_common_label(side, self._truth) for side in (new, earlier))
+        if label is not None and other is not None:
+            self.renewals.add(features, answer=label != other and 2 * count >= len(new))
 
 
 def fit(
@@ -113,6 +118,7 @@ def fit(
                 all_.answers += new.answers
         weights = Weights(
             JoinWeights(*_learned("joins", decisions[0])),
+            JoinWeights(*_learned("joins", _without_capitals(decisions[0]))),
             MergeWeights(*_learned("merges", decisions[1])),
             # Renewals are rare: with too few to learn from, the weights stay.
             RenewWeights(*_learned("renewals", decisions[2])) if decisions[2].enough else start.renew,
@@ -121,6 +127,7 @@ def fit(
     settled = learned[1:] or learned
     mean = Weights(
         JoinWeights(*np.mean([weights.join for weights in settled], axis=0).round(4).tolist()),
+        JoinWeights(*np.mean([weights.caseless for weights in settled], axis=0).round(4).tolist()),
         MergeWeights(*np.mean([weights.merge for weights in settled], axis=0).round(4).tolist()),
         RenewWeights(*np.mean([weights.renew for weights in settled], axis=0).round(4).tolist()),
     )
@@ -132,7 +139,7 @@ def fit(
 def _measure(
     streams: Sequence[Stream], weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule
 ) -> tuple[Round, list[LabelledObserver]]:
-    observers = [LabelledObserver(stream.truth) for stream in streams]
+    observers = [LabelledObserver(stream.labels.events) for stream in streams]
     measured = [
         _replay(stream, weights, cluster_rule, detect_rule, observer)
         for stream, observer in zip(streams, observers, strict=True)
@@ -145,9 +152,10 @@ def _replay(
     stream: Stream, weights: Weights, cluster_rule: ClusterRule, detect_rule: DetectRule, observer: LabelledObserver
 ) -> tuple[float, float]:
     steps = list(replay(stream.fingerprints, cluster_rule, detect_rule, weights, observer))
-    found, labels = labelled(steps, final_clusters(steps), stream.truth)
-    judged = judge(steps, stream.truth, detect_rule)
-    return bcubed(found, labels).f1, alert_scores(judged).f1
+    clusters, truth = final_clusters(steps), stream.labels.events
+    came = [story_id for story_id in clusters if story_id in truth]
+    found = bcubed([clusters[story_id] for story_id in came], [truth[story_id] for story_id in came])
+    return found.f1, alert_scores(judge(steps, stream.labels, detect_rule)).f1
 
 
 def _learned(kind: str, decisions: Decisions) -> list[float]:
@@ -157,6 +165,12 @@ def _learned(kind: str, decisions: Decisions) -> list[float]:
             f"{MIN_EXAMPLES} right and {MIN_EXAMPLES} wrong ones are needed."
         )
     return logistic(np.array(decisions.features), np.array(decisions.answers, np.float64))
+
+
+def _without_capitals(joins: Decisions) -> Decisions:
+    """The same decisions, as they are where capitals do not mark names."""
+    marked = JoinWeights._fields.index("marked")
+    return Decisions([[*row[:marked], 0.0, *row[marked + 1 :]] for row in joins.features], joins.answers)
 
 
 def logistic(features: NDArray[np.float64], answers: NDArray[np.float64]) -> list[float]:

@@ -20,18 +20,33 @@ def scores(precision: float, recall: float) -> Scores:
     return Scores(precision, recall, 2 * precision * recall / total if total else 0.0)
 
 
-def bcubed(clusters: Sequence[str], labels: Sequence[str]) -> Scores:
-    """B-cubed: the mean over items of how pure the item's cluster is for its label, and how complete.
+class ItemScores(NamedTuple):
+    """B-cubed precision and recall of each item, in their order."""
 
-    `clusters` and `labels` name the cluster and the label of each item, in the same order. Both empty: all 0.
+    precision: list[float]
+    recall: list[float]
+
+
+def bcubed_of_items(clusters: Sequence[str], labels: Sequence[str], groups: Sequence[str] | None = None) -> ItemScores:
+    """How pure the cluster of each item is for the item's label, and how complete; complete for its group, if there are groups.
+
+    `clusters`, `labels` and `groups` name those of each item, in the same order.
     """
+    wholes = labels if groups is None else groups
+    by_cluster, by_whole = Counter(clusters), Counter(wholes)
+    with_label, with_whole = Counter(zip(clusters, labels, strict=True)), Counter(zip(clusters, wholes, strict=True))
+    return ItemScores(
+        [with_label[pair] / by_cluster[pair[0]] for pair in zip(clusters, labels, strict=True)],
+        [with_whole[pair] / by_whole[pair[1]] for pair in zip(clusters, wholes, strict=True)],
+    )
+
+
+def bcubed(clusters: Sequence[str], labels: Sequence[str], groups: Sequence[str] | None = None) -> Scores:
+    """B-cubed: the mean over items of how pure the item's cluster is for its label, and how complete. No items: all 0."""
     if not labels:
         return scores(0.0, 0.0)
-    by_cluster, by_label = Counter(clusters), Counter(labels)
-    both = Counter(zip(clusters, labels, strict=True))
-    precision = sum(count * count / by_cluster[cluster] for (cluster, _), count in both.items()) / len(labels)
-    recall = sum(count * count / by_label[label] for (_, label), count in both.items()) / len(labels)
-    return scores(precision, recall)
+    precision, recall = bcubed_of_items(clusters, labels, groups)
+    return scores(math.fsum(precision) / len(labels), math.fsum(recall) / len(labels))
 
 
 def pairwise(clusters: Sequence[str], labels: Sequence[str]) -> Scores:

@@ -63,7 +63,7 @@ def misses(
         else:
             reason = f"held back: {fullest} stories of one cluster within the window"
         result.append(_miss("missed", label, reason, [stories[story_id].title for story_id in own]))
-    for alert, label in judged.duplicates:
+    for alert, label in judged.repeats:
         first = next(other for other, known in judged.alerts if known == label)
         cluster = clusters[alert.stories[0].id] == clusters[first.stories[0].id]
         reason = "split: a second burst of one cluster" if cluster else "split: the event is in two clusters"

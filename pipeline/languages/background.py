@@ -1,4 +1,8 @@
-"""Word counts of a week of news, so that the first stories of a stream already know which words are common."""
+"""What is known of a language before the first story: which words are common, and whether capitals mark names.
+
+The counts of English are those of a week of headlines; the others are word frequencies of the language at large, as if of a few
+headlines (`scripts/word-counts`). Each file names its origin and licence.
+"""
 
 import gzip
 import json
@@ -12,13 +16,23 @@ class Background(NamedTuple):
 
     headlines: int
     holding: dict[str, int]
+    capitals: bool = True
+    """whether names are written with a capital, and other words are not"""
+
+
+ALIASES = {"nn": "nb", "no": "nb"}
+WITHOUT_CAPITALS = frozenset(
+    "am ar bn de fa gu he hi ja ka km kn ko lo ml mr my ne or pa ps si ta te th ur yi zh".split()  # noqa: SIM905 - one line
+)
+"""Languages in scripts without them, and German, where all nouns have them."""
 
 
 @cache
 def background(language: str) -> Background:
     """The shipped counts of a language (ISO 639-1); empty where there are none: counts then come from the stream alone."""
-    path = resources.files(__package__) / "counts" / f"{language}.json.gz"
+    capitals = language not in WITHOUT_CAPITALS
+    path = resources.files(__package__) / "counts" / f"{ALIASES.get(language, language)}.json.gz"
     if not path.is_file():
-        return Background(0, {})
+        return Background(0, {}, capitals)
     data = json.loads(gzip.decompress(path.read_bytes()))
-    return Background(data["headlines"], data["holding"])
+    return Background(data["headlines"], data["holding"], capitals)

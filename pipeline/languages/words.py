@@ -1,7 +1,13 @@
 """Stop words, stems and words of each language.
 
-Stems are Snowball's (PyStemmer). English stop words are Snowball's list, which does better on headlines than longer ones;
-other languages have the lists of the package stop-words (BSD-3-Clause).
+Stems are Snowball's (PyStemmer). Where words have many endings, the first letters of the stem take its place (PREFIXES), which
+find texts as well as dictionaries do (Can et al., "Information retrieval on Turkish texts", 2008).
+
+English stop words are Snowball's list, which does better on headlines than longer ones. Others come from the package
+stop-words (BSD-3-Clause), or are the most frequent words of the language in wordfreq.
+
+Scripts that are written without spaces are cut into overlapping runs of a few signs. That does better here than cutting them
+into words, which headlines shorten.
 """
 
 import re
@@ -15,24 +21,37 @@ import regex
 import Stemmer
 from stop_words import LANGUAGE_MAPPING, get_stop_words
 
+from pipeline.languages import ukrainian
+from pipeline.languages.background import WITHOUT_CAPITALS
+
 SNOWBALL = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
     "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish",
     "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian",
     "nb": "norwegian", "ne": "nepali", "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish",
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
-    "tr": "turkish", "yi": "yiddish",
+    "yi": "yiddish",
 }  # fmt: skip
-"""ISO 639-1 code to the name of its Snowball stemmer."""
+"""ISO 639-1 code to the name of its Snowball stemmer; that of Turkish takes too much off short words."""
 
 MAX_TOKEN_LENGTH = 64
 """Characters of a word that count: what is longer is no word, and words are kept."""
 STEM_CACHE_SIZE = 65_536
 """The most words of a language that are remembered with their stems."""
 
+PREFIXES = dict.fromkeys(
+    "ar be bg cs da de et fi hr hu lt lv mk nb nl nn no pl ru sk sl sr sv uk".split(),  # noqa: SIM905 - one line
+    5,
+) | {"tr": 4}
+"""Of the languages of which only the beginnings of stems count, how many letters do."""
+
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc"
 _WORD = regex.compile(
-    rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*)"
+    r"(?P<signs>\p{Han}+)"
+    r"|(?P<katakana>\p{Katakana}[\p{Katakana}\u30fc]*)"
+    r"|(?P<hiragana>\p{Hiragana}[\p{Hiragana}\u30fc]*)"
+    r"|(?P<syllables>\p{Hangul}+)"
+    r"|(?P<letters>[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}][\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{M}]*)"
     rf"|[[\p{{L}}\p{{N}}]--[{_UNSPACED}]](?:[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]|'(?=\p{{L}}))*",
     regex.VERSION1,
 )
@@ -40,10 +59,13 @@ _WORD = regex.compile(
 _ASCII_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|'(?=[A-Za-z]))*")
 """The same in a text of ASCII characters alone."""
 _ONLY_HIRAGANA = regex.compile(r"[\p{Hiragana}\u30fc]+")
+"""Japanese grammar."""
 _POINTS = regex.compile(
     r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+"
 )
 """Vowel points and stretching of Hebrew and Arabic, which most writers leave out."""
+_DIGIT = regex.compile(r"[\p{Nd}--[0-9]]", regex.VERSION1)
+"""A digit of a script that has its own."""
 _CONJUNCT_JOINERS = regex.compile(r"(?<=\p{M})[\u200c\u200d]")
 """Joiners after a vowel sign or virama only shape letters (Indic scripts); elsewhere they part words (Persian)."""
 
@@ -77,38 +99,57 @@ def stop_words(language: str) -> frozenset[str]:
 @cache
 def stemmer(language: str) -> Callable[[str], str]:
     """A function from a folded word of `language` to its stem; words stay as they are where there is no stemmer."""
-    if language not in SNOWBALL:
-        return str
-    stem: Callable[[str], str] = Stemmer.Stemmer(SNOWBALL[language]).stemWord
-    return stem
+    stem: Callable[[str], str] = str
+    if language == "uk":
+        stem = ukrainian.stem
+    elif language in SNOWBALL:
+        stem = Stemmer.Stemmer(SNOWBALL[language]).stemWord
+    length = PREFIXES.get(language)
+    return stem if length is None else lambda word: stem(word)[:length]
+
+
+@cache
+def _letters(language: str) -> dict[int, int] | None:
+    if language != "zh":
+        return _LETTERS.get(language)
+    lines = (resources.files(__package__) / "simplified.txt").read_text(encoding="utf-8").splitlines()
+    return str.maketrans(*lines[1:])
 
 
 def fold(text: str, language: str) -> str:
     """Text in small letters, with what readers of the language do not tell apart made the same."""
-    letters = _LETTERS.get(language)
+    letters = _letters(language)
     if letters:
         text = text.translate(letters)
-    return text.lower() if text.isascii() else unicodedata.normalize("NFC", _POINTS.sub("", text).lower())
+    if text.isascii():
+        return text.lower()
+    text = _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), _POINTS.sub("", text))
+    return unicodedata.normalize("NFC", text.lower())
 
 
-def words(text: str) -> list[tuple[str, bool]]:
-    """The words of a text, and character pairs where its script has no spaces; each with whether it is such a pair.
+def words(text: str, language: str) -> list[tuple[str, bool]]:
+    """The words of a text, and parts of runs of scripts without spaces; each with whether it is such a part.
 
-    Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are cut into overlapping pairs, as is usual in search engines.
-    Pairs of Hiragana alone are grammar and left out, unless they are all there is.
+    Chinese signs, Hangul and Hiragana are cut into overlapping pairs, Thai, Lao, Khmer and Burmese into runs of three; in Chinese
+    each sign counts by itself, too, as it is a word that stands for longer ones. Runs of Katakana are words.
     """
     if text.isascii():
         return [(word[:MAX_TOKEN_LENGTH], False) for word in _ASCII_WORD.findall(text)]
     found: list[tuple[str, bool]] = []
     for match in _WORD.finditer(_CONJUNCT_JOINERS.sub("", text)):
-        run = match.group()
-        if match.lastgroup is None:
-            found.append((run[:MAX_TOKEN_LENGTH], False))
+        run, kind = match.group(), match.lastgroup
+        if kind is None or kind == "katakana":
+            found.append((run[:MAX_TOKEN_LENGTH], kind is not None))
             continue
-        pairs = [run[start : start + 2] for start in range(len(run) - 1)] or [run]
-        telling = [pair for pair in pairs if not _ONLY_HIRAGANA.fullmatch(pair)]
-        found += [(pair, True) for pair in telling or pairs]
+        found += [(part, True) for part in _runs(run, 3 if kind == "letters" else 2)]
+        if kind == "signs" and language == "zh" and len(run) > 1:
+            found += [(sign, True) for sign in run]
     return found
+
+
+def _runs(text: str, length: int) -> list[str]:
+    """Its overlapping runs of so many characters; a shorter text is its own run."""
+    return [text[start : start + length] for start in range(len(text) - length + 1)] or [text]
 
 
 class _Term(NamedTuple):
@@ -118,7 +159,7 @@ class _Term(NamedTuple):
     tells: bool
     """it is not a stop word"""
     marked: bool
-    """it is written with a capital or a digit first"""
+    """it is written with a capital or a digit first, in a language where that marks names"""
 
 
 class _Terms(dict[tuple[str, bool], _Term]):
@@ -127,6 +168,7 @@ class _Terms(dict[tuple[str, bool], _Term]):
     def __init__(self, language: str, *, stems: bool) -> None:
         super().__init__()
         self._language = language
+        self._capitals = language not in WITHOUT_CAPITALS
         self._stop_words = stop_words(language)
         self._stem = stemmer(language) if stems else str
 
@@ -134,10 +176,12 @@ class _Terms(dict[tuple[str, bool], _Term]):
         word, paired = key
         folded = fold(word, self._language).removesuffix("'s")
         tells = folded not in self._stop_words and (len(folded) > 1 or folded.isdigit() or paired)
+        tells = tells and not _ONLY_HIRAGANA.fullmatch(folded)
         token = folded if paired else self._stem(folded)
         if len(self) >= STEM_CACHE_SIZE:
             self.clear()
-        term = self[key] = _Term(token, tells, not paired and (word[0].isupper() or word[0].isdigit()))
+        marked = self._capitals and (word[0].isupper() or word[0].isdigit())
+        term = self[key] = _Term(token, tells, marked and not paired)
         return term
 
 
@@ -152,6 +196,6 @@ def tokenise(text: str, language: str, *, stems: bool = True) -> tuple[list[str]
     A text of nothing but stop words ("Who is who?") keeps them: they are all it says. Without `stems`, the words themselves.
     """
     known = _terms(language, stems)
-    terms = [known[word] for word in words(text)]
+    terms = [known[word] for word in words(text, language)]
     content = [term for term in terms if term.tells] or terms
     return [term.token for term in content], list(dict.fromkeys([term.token for term in content if term.marked]))

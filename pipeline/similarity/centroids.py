@@ -5,6 +5,10 @@ a group are chained, so that groups can be merged and deleted. The key of a slot
 up are in no centroid, and such a lookup then touches few cache lines. Collisions probe the next slot; deleted entries are marked,
 and go when the table is rebuilt, as do those whose sums are zero. Sums fit 32 bits for groups of up to 32,767 vectors, and inner
 products 64 bits.
+
+One group holds the frequencies instead: how many documents of all groups hold a token, and, in the place of the sum, the spread
+of the token. To that each group adds the bit length of the number of its documents that hold the token: a token that many groups
+hold is spread widely, one that many documents of a single group hold is not.
 """
 
 from dataclasses import dataclass
@@ -25,9 +29,11 @@ Heads = NDArray[np.int64]
 
 SUM, DOCUMENTS, NEXT = range(3)
 """Columns of the entries: the sum of the token's weights, the number of vectors that hold it, the next entry of the group."""
+SPREAD = SUM
+"""The column of the spread, in a group of frequencies."""
 EMPTY, GONE = -1, -2
 GROUP = 4_294_967_296
-SPREAD = 2_654_435_761
+HASH = 2_654_435_761
 MIN_SLOTS = 256
 SMALLEST_GROUPS = 64
 
@@ -77,7 +83,7 @@ def place(owners: Owners, group: int, token: int) -> int:
     """Where the entry is, or the empty place where it would go."""
     wanted = group * GROUP + token
     last = len(owners) - 1  # places are a power of two: `& last` is the remainder
-    entry = (token + group * SPREAD) & last
+    entry = (token + group * HASH) & last
     while owners[entry] != wanted and owners[entry] != EMPTY:
         entry = (entry + 1) & last
     return entry
@@ -122,12 +128,22 @@ def _make_room(centroids: Centroids, more: int) -> None:
 
 
 @kernel
-def add(centroids: Centroids, group: int, ids: Ids, weights: Weights, counted: int) -> int:
-    """Add a vector to a group; its first `counted` tokens count in the document frequencies.
+def bits(number: int) -> int:
+    """How many binary digits a number has; 0 has none."""
+    count = 0
+    while number > 0:
+        number >>= 1
+        count += 1
+    return count
+
+
+@kernel
+def add(centroids: Centroids, group: int, ids: Ids, weights: Weights, counted: int, frequencies: int) -> int:
+    """Add a vector to a group; its first `counted` tokens count as documents, in the group `frequencies`, too.
 
     Returns by how much the squared length of the sum grew.
     """
-    _make_room(centroids, len(ids))
+    _make_room(centroids, 2 * len(ids))
     owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     new = grown = 0
     for index in range(len(ids)):
@@ -136,7 +152,12 @@ def add(centroids: Centroids, group: int, ids: Ids, weights: Weights, counted: i
         grown += weights[index] * (2 * int(entries[entry, SUM]) + weights[index])
         entries[entry, SUM] += weights[index]
         if index < counted:
-            entries[entry, DOCUMENTS] += 1
+            holding = int(entries[entry, DOCUMENTS])
+            entries[entry, DOCUMENTS] = holding + 1
+            total, made = _put(owners, entries, heads, frequencies, ids[index])
+            new += made
+            entries[total, DOCUMENTS] += 1
+            entries[total, SPREAD] += bits(holding + 1) - bits(holding)
     centroids.used += new
     return grown
 
@@ -174,19 +195,24 @@ def dot(centroids: Centroids, left: int, right: int) -> int:
 
 
 @kernel
-def merge_groups(centroids: Centroids, into: int, group: int) -> int:
+def merge_groups(centroids: Centroids, into: int, group: int, frequencies: int) -> int:
     """Add one group's sums to another's, and drop it; returns by how much the squared length of the other's sum grew."""
     _make_room(centroids, _length(centroids.entries, centroids.heads, group))
     owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     new = grown = 0
     entry = heads[group]
     while entry >= 0:
-        target, made = _put(owners, entries, heads, into, owners[entry] % GROUP)
+        token = owners[entry] % GROUP
+        target, made = _put(owners, entries, heads, into, token)
         new += made
-        more = int(entries[entry, SUM])
+        more, holding = int(entries[entry, SUM]), int(entries[entry, DOCUMENTS])
         grown += more * (2 * int(entries[target, SUM]) + more)
-        entries[target, SUM] += entries[entry, SUM]
-        entries[target, DOCUMENTS] += entries[entry, DOCUMENTS]
+        if holding > 0:
+            held = int(entries[target, DOCUMENTS])
+            fewer = bits(held) + bits(holding) - bits(held + holding)
+            entries[place(owners, frequencies, token), SPREAD] -= fewer
+        entries[target, SUM] += more
+        entries[target, DOCUMENTS] += holding
         owners[entry] = GONE
         entry = entries[entry, NEXT]
     centroids.used += new
@@ -200,8 +226,11 @@ def drop_group(centroids: Centroids, group: int, frequencies: int) -> None:
     owners, entries = centroids.owners, centroids.entries
     entry = centroids.heads[group]
     while entry >= 0:
-        if entries[entry, DOCUMENTS] > 0:
-            entries[place(owners, frequencies, owners[entry] % GROUP), DOCUMENTS] -= entries[entry, DOCUMENTS]
+        holding = int(entries[entry, DOCUMENTS])
+        if holding > 0:
+            total = place(owners, frequencies, owners[entry] % GROUP)
+            entries[total, DOCUMENTS] -= holding
+            entries[total, SPREAD] -= bits(holding)
         owners[entry] = GONE
         entry = entries[entry, NEXT]
     _free(centroids, group)

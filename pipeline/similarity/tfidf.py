@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.centroids import DOCUMENTS, EMPTY, Centroids, place
+from pipeline.similarity.centroids import DOCUMENTS, EMPTY, SPREAD, Centroids, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
 
@@ -25,7 +25,11 @@ def weigh(
     ids: Ids,
     counts: NDArray[np.int64],
     headline_length: int,
-    documents: int,
+    background: int,
+    stream: int,
+    spread: int,
+    spread_prior: float,
+    common_share: float,
     lead_weight: float,
     terms: NDArray[np.float64],
     weights: NDArray[np.int64],
@@ -33,19 +37,26 @@ def weigh(
     """The TF-IDF vector of a new text, `(1 + ln count) * ln((documents + 2) / (holding + 1/2))` scaled to length UNIT.
 
     `ids` are its distinct tokens, of which the first `headline_length` are its headline's; others weigh `lead_weight` as much.
-    `counts` has two rows: how often each token occurs, and whether it is marked. `documents` and those that hold a token count
-    the text itself. Fills `weights`, none less than 1, and for the tokens of the headline the rows of `terms`: idf, rarity
-    (documents over those that hold it), and whether it is marked.
+    `counts` has two rows: how often each token occurs, and whether it is marked. `documents` are those of the `background`, those
+    of the `stream`, and the text itself. A token is as common as in all of these, or as its spread over the clusters of the stream
+    says where that is more (see `centroids`): with `share` = its spread / (the `spread` of all stories + `spread_prior`), it is in
+    `share**2 / (share + common_share)` of the documents. What a subject has in all its events counts; what an event has does not.
+
+    Fills `weights`, none less than 1, and for the tokens of the headline the rows of `terms`: idf, rarity (documents over those
+    that hold it), and whether it is marked.
     """
     owners, entries = centroids.owners, centroids.entries
+    documents = background + stream + 1
     square = 0.0
     raw = np.empty(len(ids))
     for token in range(len(ids)):
-        holding = 1
-        for group in (BACKGROUND_FREQUENCY, DOCUMENT_FREQUENCY):
-            entry = place(owners, group, ids[token])
-            if owners[entry] != EMPTY:
-                holding += entries[entry, DOCUMENTS]
+        entry = place(owners, DOCUMENT_FREQUENCY, ids[token])
+        now = int(entries[entry, DOCUMENTS]) if owners[entry] != EMPTY else 0
+        everywhere = int(entries[entry, SPREAD]) if owners[entry] != EMPTY else 0
+        entry = place(owners, BACKGROUND_FREQUENCY, ids[token])
+        before = int(entries[entry, DOCUMENTS]) if owners[entry] != EMPTY else 0
+        share = everywhere / (spread + spread_prior)
+        holding = max(1.0 + before + now, documents * share * share / (share + common_share))
         idf = math.log((documents + 2) / (holding + 0.5))
         raw[token] = idf * (1.0 + math.log(counts[0, token]))
         if token < headline_length:

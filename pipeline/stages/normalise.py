@@ -58,7 +58,8 @@ def normalise(
     url = canonical_url(story.url)
     publisher = clean_text(story.publisher)[:MAX_PUBLISHER].rstrip() or urlsplit(url).netloc
     body = clean_text((story.body or "")[:BODY_CHARACTERS_CLEANED], longest=BODY_CHARACTERS)[:BODY_CHARACTERS]
-    language = known_tag(story.language or "") or identify(f"{title} {body[:READ_FOR_LANGUAGE]}") or default_language
+    text, host = f"{title} {body[:READ_FOR_LANGUAGE]}", urlsplit(url).hostname or ""
+    language = known_tag(story.language or "") or identify(text, host) or default_language
     edition = language.partition("-")[0]
     headline = cut_publisher(title, publisher)
     tokens, marked = tokenise(headline, edition, stems=stems)

@@ -49,6 +49,10 @@ class ClusterRule:
     similar_bands: int = 2
     """... and the bands it must share to be looked at"""
     similar_kept: int = 10
+    spread_prior: float = 100.0
+    """added to the spread of an edition (see `pipeline.similarity.centroids`), of which the spread of a word is a share"""
+    common_share: float = 0.15
+    """a word whose share is this counts as if half as many stories held it: events have words, too, not subjects alone"""
     lead_weight: float = 0.25
     """what a word of the body's beginning weighs against one of the headline"""
     body_bands: int = 24
@@ -81,6 +85,8 @@ class MatchRule(NamedTuple):
     duplicate_bits_at: float
     duplicate_beginning: int
     duplicate_least: float
+    spread_prior: float
+    common_share: float
     lead_weight: float
 
 
@@ -105,7 +111,7 @@ class DetectRule:
     """... within this time ..."""
     min_publishers: int = 10
     """... from at least this many publishers: one publisher's flood is no event"""
-    renew_at: float = 0.95
+    renew_at: float = 0.9
     """probability from which a second burst of a cluster is another event"""
     look_back: int = 96 * HOUR
     """how long the stories of a cluster without new ones are kept; as in ClusterRule"""

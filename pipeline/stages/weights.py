@@ -33,6 +33,8 @@ class JoinWeights(NamedTuple):
     """of the share of the story's idf that the cluster's tokens cover"""
     length: float
     """of the number of the story's distinct tokens"""
+    single: float = 0.0
+    """of whether just one of several tokens of the story is shared"""
 
 
 class MergeWeights(NamedTuple):
@@ -90,6 +92,8 @@ class Weights(NamedTuple):
     """The weights of all scores."""
 
     join: JoinWeights
+    caseless: JoinWeights
+    """of joins, in languages whose capitals do not mark names"""
     merge: MergeWeights
     renew: RenewWeights
 
@@ -108,10 +112,12 @@ def parse(text: str) -> Weights:
     """The weights that a JSON text holds, as `newsburst fit` writes it. Raises InvalidWeights."""
     try:
         data = json.loads(text)
+        data.setdefault("caseless", data["join"])  # files of earlier versions
+        kinds = JoinWeights, JoinWeights, MergeWeights, RenewWeights
         return Weights(
             *(
                 kind(**{name: float(value) for name, value in data[part].items()})
-                for part, kind in zip(Weights._fields, (JoinWeights, MergeWeights, RenewWeights), strict=True)
+                for part, kind in zip(Weights._fields, kinds, strict=True)
             )
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from pipeline.cli import main, tune
 from pipeline.evaluation import picture
 from tests import sample
-from tests.cli.run import GOOD, run
+from tests.cli.run import run
 
 
 @pytest.fixture
@@ -24,12 +24,17 @@ def test_evaluate_prints_its_figures_as_json(few_stories):
     figures = json.loads(result.output)
     assert list(figures) == [
         "profile",
+        "files",
         "stories",
+        "unlabelled",
+        "unused_labels",
         "bcubed",
         "pairwise",
         "ari",
         "nmi",
         "events",
+        "two_level",
+        "intervals",
         "microseconds_per_story",
     ]
     assert list(figures["bcubed"]) == list(figures["pairwise"]) == ["precision", "recall", "f1"]
@@ -50,15 +55,42 @@ def test_evaluate_compares_all_profiles(few_stories):
 
 def test_evaluate_lists_misses_with_reason_and_headlines(tmp_path):
     path, truth = tmp_path / "stories.jsonl", tmp_path / "truth.csv"
-    quake = GOOD.replace('"T"', '"Quake strikes Nepal capital"')
-    path.write_text("\n".join(quake.replace('"url"', f'"id": "q{n}", "url"') for n in range(16)))
+    story = {"crawled_at": "2024-05-01T12:00:00Z", "language": "en"}
+    lines = [
+        story
+        | {"id": f"q{n}", "url": f"https://a.example/{n}", "publisher": f"p{n}", "title": f"Alpha{n} beta{n} gamma{n}"}
+        for n in range(16)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
     truth.write_text("story_id,event\n" + "".join(f"q{n},quake\n" for n in range(16)))
     result = run("evaluate", str(path), "--truth", str(truth), "--misses")
     assert "missed: quake, 16 stories" in result.output
-    assert "below the rule: fewer than 10 publishers" in result.output
-    assert "- Quake strikes Nepal capital" in result.output
+    assert "split: 16 stories in 16 clusters" in result.output
+    assert "- Alpha0 beta0 gamma0" in result.output
     listed = json.loads(run("evaluate", str(path), "--truth", str(truth), "--misses", "--json").output)["misses"]
     assert [(miss["kind"], miss["event"]) for miss in listed] == [("missed", "quake")]
+
+
+def test_evaluate_takes_several_files_and_sums_them_up(few_stories, tmp_path):
+    more = sample.write(tmp_path / "more.jsonl", 200)
+    both = [str(few_stories), str(more), "--truth", str(sample.TRUTH), "--truth", str(sample.TRUTH)]
+    found = json.loads(run("evaluate", *both, "--json").output)
+    assert [figures["stories"] for figures in found] == [300, 200, 500]
+    assert found[2]["files"] == both[:2]
+    table = run("evaluate", *both).output
+    assert all(name in table for name in ("few", "more", "all files"))
+    result = run("evaluate", *both[:2], "--truth", str(sample.TRUTH))
+    assert (result.exit_code, "2 files of stories and 1 of labels" in result.output) == (2, True)
+
+
+def test_evaluate_shows_two_levels_where_labels_have_groups(few_stories, tmp_path):
+    lines = sample.TRUTH.read_text().splitlines()
+    grouped = tmp_path / "grouped.csv"
+    grouped.write_text("\n".join([f"{lines[0]},group", *(f"{line},{line.split(',')[1]}" for line in lines[1:])]))
+    figures = json.loads(run("evaluate", str(few_stories), "--truth", str(grouped), "--json").output)
+    assert figures["two_level"]["bcubed"] == figures["bcubed"]  # each event is one group
+    assert list(figures["two_level"]["events"]) == ["precision", "recall", "f1", "repeats"]
+    assert "two-level alerts" in run("evaluate", str(few_stories), "--truth", str(grouped)).output
 
 
 def test_fit_writes_weights_that_can_be_used(tmp_path):

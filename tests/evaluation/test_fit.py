@@ -14,7 +14,7 @@ from tests import sample
 
 def stream(count):
     stories = sample.stories()[:count]
-    return Stream(list(fingerprints(stories, sample.RECEIVED)), sample.truth())
+    return Stream(list(fingerprints(stories, sample.RECEIVED)), sample.labels())
 
 
 def test_logistic_regression_is_that_of_scikit_learn():
@@ -31,7 +31,7 @@ def test_logistic_regression_is_that_of_scikit_learn():
 
 def test_weights_from_nothing_become_good_and_the_same_ones_each_time():
     nothing = Weights(
-        JoinWeights(-4.0, *[0.0] * 7, 8.0, 0.0), MergeWeights(-1.0, *[0.0] * 10), shipped().renew
+        *[JoinWeights(-4.0, *[0.0] * 7, 8.0, 0.0)] * 2, MergeWeights(-1.0, *[0.0] * 10), shipped().renew
     )  # join what covers half of the words, merge nothing
     rounds = []
     labelled = [stream(4_000)]
@@ -49,8 +49,11 @@ def test_too_few_labels_are_refused_with_their_number():
 def test_decisions_are_judged_by_the_labels_of_most_stories():
     observer = LabelledObserver({"a": "x", "b": "x", "c": "y", "d": "y"})
     observer.join("a", ["b", "unknown"], [1.0])
+    observer.join("c", ["a", "b"], [1.0])
     observer.join("unknown", ["a"], [1.0])
+    observer.join("a", ["unknown"], [1.0])
     observer.merge(["a", "b", "c"], ["d"], [1.0])
+    observer.merge(["a"], ["unknown"], [1.0])
     observer.renew(["a", "b"], ["c", "d"], [1.0])
     assert (observer.joins.answers, observer.merges.answers, observer.renewals.answers) == (
         [True, False],

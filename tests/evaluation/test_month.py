@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import msgspec
+import numpy as np
 import pytest
 
 from pipeline.evaluation.alerts import judge
 from pipeline.evaluation.evaluate import final_clusters
+from pipeline.evaluation.labels import Labels
 from pipeline.evaluation.metrics import bcubed, scores
 from pipeline.languages.background import background
 from pipeline.replay import Step, fingerprints
@@ -34,7 +36,7 @@ def shown_again(record, times):
 
 def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small():
     records = [record for _, record in fingerprints(sample.stories(), sample.RECEIVED)]
-    truth = sample.truth()
+    truth = sample.labels().events
     cluster_states, detect_states = ClusterState(background("en")), DetectState()
     quality, sizes = [], []
     position = 0
@@ -50,8 +52,8 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
         found = bcubed([clusters[story_id] for story_id in labels if story_id in clusters], [
             label for story_id, label in labels.items() if story_id in clusters
         ])  # fmt: skip
-        judged = judge(steps, labels, DetectRule())
-        alerts = len(judged.alerts) + len(judged.duplicates) + len(judged.false)
+        judged = judge(steps, Labels(labels, {}), DetectRule())
+        alerts = len(judged.alerts) + len(judged.repeats) + len(judged.false)
         reported = scores(len(judged.alerts) / alerts, len(judged.alerts) / len(judged.due))
         quality.append((found.f1, reported.f1))
         window = cluster_states.window
@@ -67,4 +69,5 @@ def test_the_last_week_of_a_month_is_as_good_as_the_first_and_the_state_as_small
             ]
         )
     assert quality[-1] == pytest.approx(quality[0], abs=0.02)
-    assert sizes[-1] == pytest.approx(sizes[1], rel=0.1)
+    largest = np.max(sizes[1:-1], axis=0)  # what lives at the end of a pass differs with its merges
+    assert (np.array(sizes[-1]) <= 1.1 * largest).all()

@@ -48,8 +48,7 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
             held = random.randint(0, len(vector))
             square = sum(total**2 for total, _ in groups[group].values())
             ids, weights = np.array(list(vector)), np.array(list(vector.values()))
-            grown = add(table, group, ids, weights, held)
-            count_documents(table, counted, ids[:held], np.ones(held, np.int64))
+            grown = add(table, group, ids, weights, held, counted)
             for index, (token, weight) in enumerate(vector.items()):
                 total, holding = groups[group].get(token, (0, 0))
                 groups[group][token] = (total + weight, holding + (index < held))
@@ -59,7 +58,7 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
             product = sum(total * groups[other].get(token, (0, 0))[0] for token, (total, _) in groups[group].items())
             assert dot(table, group, other) == dot(table, other, group) == product
             square = sum(total**2 for total, _ in groups[group].values())
-            grown = merge_groups(table, group, other)
+            grown = merge_groups(table, group, other, counted)
             for token, (more, holding) in groups.pop(other).items():
                 total, held = groups[group].get(token, (0, 0))
                 groups[group][token] = (total + more, held + holding)
@@ -71,19 +70,19 @@ def test_groups_hold_what_was_added_merged_and_not_dropped(actions):
             assert read(table, known) == expected
         still = {token for sums in groups.values() for token in sums}
         held_by_all = {token: sum(sums.get(token, (0, 0))[1] for sums in groups.values()) for token in still}
+        spread = {token: sum(sums.get(token, (0, 0))[1].bit_length() for sums in groups.values()) for token in still}
         counts = read(table, counted)
-        assert {token: holding for token, (_, holding) in counts.items() if holding} == {
-            token: holding for token, holding in held_by_all.items() if holding
+        assert {token: counted for token, counted in counts.items() if any(counted)} == {
+            token: (spread[token], holding) for token, holding in held_by_all.items() if holding
         }
 
 
 def test_the_table_does_not_grow_with_what_comes_and_goes():
     table = new_centroids()
     counted = open_group(table)
-    count_documents(table, counted, np.arange(10), np.full(10, 2_000))
     for _ in range(2_000):
         group = open_group(table)
-        add(table, group, np.arange(10), np.full(10, 7), 10)
+        add(table, group, np.arange(10), np.full(10, 7), 10, counted)
         drop_group(table, group, counted)
     assert read(table, counted)[9] == (0, 0)
     assert len(table.entries) == centroids.MIN_SLOTS
@@ -101,7 +100,7 @@ def test_words_that_nothing_holds_any_more_go():
 
 def test_merging_says_by_how_much_the_square_grew():
     table = new_centroids()
-    one, other = open_group(table), open_group(table)
-    add(table, one, np.array([1, 2]), np.array([3, 5]), 2)
-    add(table, other, np.array([2, 7]), np.array([4, 6]), 2)
-    assert 3**2 + 5**2 + merge_groups(table, one, other) == 3**2 + (5 + 4) ** 2 + 6**2
+    counted, one, other = open_group(table), open_group(table), open_group(table)
+    add(table, one, np.array([1, 2]), np.array([3, 5]), 2, counted)
+    add(table, other, np.array([2, 7]), np.array([4, 6]), 2, counted)
+    assert 3**2 + 5**2 + merge_groups(table, one, other, counted) == 3**2 + (5 + 4) ** 2 + 6**2

@@ -89,9 +89,9 @@ def test_hu_and_you_find_copies_and_near_fingerprints():
 )
 def test_the_papers_rules_on_real_headlines(profile, bcubed, precision, recall):
     """What was measured of them before, on the sample; see docs/quality.md for why they find so little."""
-    truth = sample.truth()
+    labels = sample.labels()
     records = list(fingerprints(sample.stories(), sample.RECEIVED, stems=stems(profile)))
-    result = evaluate(records, truth, cluster_rule(profile, ClusterRule()), detect_rule(profile, DetectRule()))
+    result = evaluate(records, labels, cluster_rule(profile, ClusterRule()), detect_rule(profile, DetectRule()))
     assert result.profile == profile
     assert result.bcubed["f1"] == pytest.approx(bcubed, abs=0.03)
     assert result.events.precision == pytest.approx(precision, abs=0.03)

@@ -129,12 +129,14 @@ def _fill_features(
     size = facts[group, SIZE]
     often = max(1.0, 0.1 * size)
     total = specificity = capital = coverage = common = 0.0
+    shared = 0
     for token in range(words):
         total += idf[token]
         entry = place(owners, group, ids[token])
         if owners[entry] == EMPTY or entries[entry, DOCUMENTS] == 0:
             continue
         holding = int(entries[entry, DOCUMENTS])
+        shared += 1
         specificity += math.log1p(0.5 / (size + 2.0) * holding * rarity[token])
         coverage += idf[token]
         if marked[token] > 0:
@@ -151,3 +153,4 @@ def _fill_features(
     features[7] = common
     features[8] = coverage / total
     features[9] = words
+    features[10] = 1.0 if shared == 1 < words else 0.0

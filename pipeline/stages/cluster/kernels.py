@@ -26,6 +26,7 @@ from pipeline.similarity.centroids import (
     Centroids,
     Weights,
     add,
+    bits,
     count_documents,
     drop_group,
     merge_groups,
@@ -53,6 +54,10 @@ class Window:
     """the stream time at which each story came, by the slot of its item"""
     centroids: Centroids
     facts: Facts
+    background: int
+    """the documents of the background"""
+    spread: int
+    """of all stories over the clusters: the sum of the numbers of bits of the clusters' sizes"""
     rule: MatchRule
     join_weights: NDArray[np.float64]
     merge_weights: NDArray[np.float64]
@@ -85,19 +90,26 @@ class Match(NamedTuple):
 
 @kernel
 def new_window(
-    rule: MatchRule, join_weights: NDArray[np.float64], merge_weights: NDArray[np.float64], ids: Ids, documents: Weights
+    rule: MatchRule,
+    join_weights: NDArray[np.float64],
+    merge_weights: NDArray[np.float64],
+    background: int,
+    ids: Ids,
+    holding: Weights,
 ) -> Window:
-    """An empty window; in the background, so many `documents` hold each of the tokens `ids`."""
+    """An empty window; of so many documents of the `background`, so many are `holding` each of the tokens `ids`."""
     centroids = new_centroids()
     open_group(centroids)  # BACKGROUND_FREQUENCY
     open_group(centroids)  # DOCUMENT_FREQUENCY
-    count_documents(centroids, BACKGROUND_FREQUENCY, ids, documents)
+    count_documents(centroids, BACKGROUND_FREQUENCY, ids, holding)
     return Window(
         new_buckets(rule.bands, rule.bucket_capacity, MIN_SLOTS),
         new_items(MIN_SLOTS),
         np.zeros(MIN_SLOTS, np.int64),
         centroids,
         np.zeros((MIN_SLOTS, COLUMNS), np.int64),
+        background,
+        0,
         rule,
         join_weights,
         merge_weights,
@@ -111,17 +123,16 @@ def match(
     ids: Ids,
     counts: NDArray[np.int64],
     headline_length: int,
-    documents: int,
+    stories: int,
     time: int,
     simhash: int,
 ) -> Match:
-    """Compare a story of `time` with the window; what is returned is its own.
+    """Compare a story of `time` with the window, where `stories` are kept; what is returned is its own.
 
-    `ids`, `counts`, `headline_length` and `documents` are those of `weigh`; the SimHash is signed.
+    `ids`, `counts` and `headline_length` are those of `weigh`; the SimHash is signed.
     """
     rule, buckets = window.rule, window.buckets
-    terms, weights = np.empty((3, headline_length)), np.empty(len(ids), np.int64)
-    weigh(window.centroids, ids, counts, headline_length, documents, rule.lead_weight, terms, weights)
+    terms, weights = _weighed(window, ids, counts, headline_length, stories)
     keys = band_keys(signature, rule.bands, rule.rows)
     similar, scores = np.empty(rule.similar_kept, np.int64), np.empty(rule.similar_kept)
     near, joins = np.empty(rule.considered, np.int64), np.empty(rule.considered, np.int64)
@@ -168,13 +179,31 @@ def match(
 
 
 @kernel
-def weigh_only(
-    window: Window, ids: Ids, counts: NDArray[np.int64], headline_length: int, documents: int
-) -> NDArray[np.int64]:
+def weigh_only(window: Window, ids: Ids, counts: NDArray[np.int64], headline_length: int, stories: int) -> Weights:
     """The TF-IDF vector alone, for profiles that match by other means."""
-    terms, weights = np.empty((3, headline_length)), np.empty(len(ids), np.int64)
-    weigh(window.centroids, ids, counts, headline_length, documents, window.rule.lead_weight, terms, weights)
-    return weights
+    return _weighed(window, ids, counts, headline_length, stories)[1]
+
+
+@kernel
+def _weighed(
+    window: Window, ids: Ids, counts: NDArray[np.int64], headline_length: int, stories: int
+) -> tuple[NDArray[np.float64], Weights]:
+    rule, terms, weights = window.rule, np.empty((3, headline_length)), np.empty(len(ids), np.int64)
+    weigh(
+        window.centroids,
+        ids,
+        counts,
+        headline_length,
+        window.background,
+        stories,
+        window.spread,
+        rule.spread_prior,
+        rule.common_share,
+        rule.lead_weight,
+        terms,
+        weights,
+    )
+    return terms, weights
 
 
 @kernel
@@ -217,9 +246,10 @@ def add_story(
     facts = window.facts
     facts[group, FIRST] = min(facts[group, FIRST], time)
     facts[group, LAST] = max(facts[group, LAST], time)
-    facts[group, SIZE] += 1
-    facts[group, SQUARE] += add(window.centroids, group, ids, weights, headline_length)
-    count_documents(window.centroids, DOCUMENT_FREQUENCY, ids[:headline_length], np.ones(headline_length, np.int64))
+    size = int(facts[group, SIZE])
+    window.spread += bits(size + 1) - bits(size)
+    facts[group, SIZE] = size + 1
+    facts[group, SQUARE] += add(window.centroids, group, ids, weights, headline_length, DOCUMENT_FREQUENCY)
     return number
 
 
@@ -230,14 +260,17 @@ def absorb_cluster(window: Window, survivor: int, absorbed: int, numbers: Number
     facts[survivor, FIRST] = min(facts[survivor, FIRST], facts[absorbed, FIRST])
     facts[survivor, OPENED] = min(facts[survivor, OPENED], facts[absorbed, OPENED])
     facts[survivor, LAST] = max(facts[survivor, LAST], facts[absorbed, LAST])
-    facts[survivor, SIZE] += facts[absorbed, SIZE]
-    facts[survivor, SQUARE] += merge_groups(window.centroids, survivor, absorbed)
+    more, size = int(facts[absorbed, SIZE]), int(facts[survivor, SIZE])
+    window.spread -= bits(size) + bits(more) - bits(size + more)
+    facts[survivor, SIZE] = size + more
+    facts[survivor, SQUARE] += merge_groups(window.centroids, survivor, absorbed, DOCUMENT_FREQUENCY)
     move(window.items, numbers, window.buckets.oldest, survivor)
 
 
 @kernel
 def drop_cluster(window: Window, group: int) -> None:
     """Forget a group, and the words of its stories."""
+    window.spread -= bits(int(window.facts[group, SIZE]))
     drop_group(window.centroids, group, DOCUMENT_FREQUENCY)
 
 

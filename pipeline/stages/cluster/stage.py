@@ -136,13 +136,13 @@ def decide(state: ClusterState, fingerprint: Fingerprint, position: int, time: i
     occurring = np.array([[*counts.values()], [token in marked for token in counts]], np.int64)
     ids = token_ids(counts)
     signature, bits = minhash.from_bytes(fingerprint.signature), simhash.from_hex(fingerprint.simhash)
-    documents = state.background.headlines + len(state.seen) + 1
+    stories = len(state.seen)
     if state.rule.profile == "newsburst":
-        matched = match(state.window, signature, ids, occurring, headline_length, documents, time, simhash.signed(bits))
+        matched = match(state.window, signature, ids, occurring, headline_length, stories, time, simhash.signed(bits))
         sketch = Sketch(ids, matched.weights, headline_length, matched.keys, signature, bits)
         choice = _choose(state, fingerprint, matched)
     else:
-        weights = weigh_only(state.window, ids, occurring, headline_length, documents)
+        weights = weigh_only(state.window, ids, occurring, headline_length, stories)
         if state.rule.profile == "hu-you":  # the fingerprint of the TF-IDF vector, which only the edition knows
             bits = simhash.fingerprint(dict(zip(counts, weights.tolist(), strict=True)))
         sketch = Sketch(ids, weights, headline_length, story_keys(state.rule, signature), signature, bits)

@@ -111,8 +111,9 @@ class ClusterState:
         known = self.background.holding
         self.window = new_window(
             match_rule(self.rule),
-            np.array(self.weights.join),
+            np.array(self.weights.join if self.background.capitals else self.weights.caseless),
             np.array(self.weights.merge),
+            self.background.headlines,
             token_ids(known),
             np.array([*known.values()], np.int64),
         )

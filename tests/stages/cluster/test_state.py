@@ -88,10 +88,16 @@ def test_sums_are_those_of_the_members(stream):
             0,
         ]
         assert living.first == min(zip(times, living.members, [row.story.title for row in rows], strict=True))
+    members = [[kept[story_id, False] for story_id in living.members] for living in edition.clusters.values()]
     words = {token for row in kept.values() for token in row.weights}
     assert held_by(edition, DOCUMENT_FREQUENCY) == {
-        int(token_ids([token])[0]): (0, sum(token in row.weights for row in kept.values())) for token in words
+        int(token_ids([token])[0]): (
+            sum(sum(token in row.weights for row in rows).bit_length() for rows in members),
+            sum(token in row.weights for row in kept.values()),
+        )
+        for token in words
     }
+    assert edition.window.spread == sum(len(rows).bit_length() for rows in members)
 
 
 @given(revised_streams)
