@@ -178,6 +178,15 @@ class EventStory(Record, frozen=True, kw_only=True, gc=False):
     crawled_at: Time
 
 
+class RelatedEvent(Record, frozen=True, kw_only=True):
+    """Another active event that reads like this one."""
+
+    event_id: Id
+    score: Annotated[
+        float, Meta(description="Cosine of the mean TF-IDF vectors of the windows in which the two broke.")
+    ]
+
+
 class EventUpdate(Record, frozen=True, kw_only=True):
     """What is known of a breaking event at one moment, with the stories that show it."""
 
@@ -218,6 +227,10 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     merged_into: Annotated[
         str | None, Meta(description="The event that goes on for this one, when two proved one.")
     ] = None
+    related_events: Annotated[
+        list[RelatedEvent],
+        Meta(description="In an alert: other active events of the edition that read like it, the most alike first."),
+    ] = []
 
 
 class EventMark(Record, frozen=True, kw_only=True):

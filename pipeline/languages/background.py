@@ -10,6 +10,9 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+WEEK = 5_000
+"""Headlines of a week: fewer are word frequencies of the language at large."""
+
 
 class Background(NamedTuple):
     """How many of `headlines` headlines hold each token, in one language."""
@@ -18,6 +21,11 @@ class Background(NamedTuple):
     holding: dict[str, int]
     capitals: bool = True
     """whether names are written with a capital, and other words are not"""
+
+    @property
+    def weak(self) -> bool:
+        """Whether the counts are not of real headlines, or there are none."""
+        return self.headlines < WEEK
 
 
 ALIASES = {"nn": "nb", "no": "nb"}

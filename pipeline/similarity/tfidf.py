@@ -38,9 +38,9 @@ def weigh(
 
     `ids` are its distinct tokens, of which the first `headline_length` are its headline's; others weigh `lead_weight` as much.
     `counts` has two rows: how often each token occurs, and whether it is marked. `documents` are those of the `background`, those
-    of the `stream`, and the text itself. A token is as common as in all of these, or as its spread over the clusters of the stream
-    says where that is more (see `centroids`): with `share` = its spread / (the `spread` of all stories + `spread_prior`), it is in
-    `share**2 / (share + common_share)` of the documents. What a subject has in all its events counts; what an event has does not.
+    of the `stream`, and the text itself. A token is as common as in all of these; or, where that is more, as its spread over the
+    clusters of the stream says (see `centroids`): its share of the `spread` of all stories and of `spread_prior`, less
+    `common_share`. So what a subject has in most of its events is common, and what a single event has is not.
 
     Fills `weights`, none less than 1, and for the tokens of the headline the rows of `terms`: idf, rarity (documents over those
     that hold it), and whether it is marked.
@@ -56,7 +56,7 @@ def weigh(
         entry = place(owners, BACKGROUND_FREQUENCY, ids[token])
         before = int(entries[entry, DOCUMENTS]) if owners[entry] != EMPTY else 0
         share = everywhere / (spread + spread_prior)
-        holding = max(1.0 + before + now, documents * share * share / (share + common_share))
+        holding = max(1.0 + before + now, documents * (share - common_share))
         idf = math.log((documents + 2) / (holding + 0.5))
         raw[token] = idf * (1.0 + math.log(counts[0, token]))
         if token < headline_length:

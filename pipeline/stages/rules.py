@@ -29,6 +29,10 @@ class ClusterRule:
     considered: int = 4
     """clusters that get a join score"""
     join_at: float = 0.5
+    weak_join_at: float = 0.4
+    """... in a language of which only a weak background is known"""
+    acquainted_at: int = 50
+    """stories from which on a single shared word can join a story: before, it is not known how common words are"""
     merge_candidate_at: float = 0.3
     """join probability from which another cluster is considered for a merge"""
     merge_at: float = 0.55
@@ -49,10 +53,10 @@ class ClusterRule:
     similar_bands: int = 2
     """... and the bands it must share to be looked at"""
     similar_kept: int = 10
-    spread_prior: float = 100.0
+    spread_prior: float = 60.0
     """added to the spread of an edition (see `pipeline.similarity.centroids`), of which the spread of a word is a share"""
-    common_share: float = 0.15
-    """a word whose share is this counts as if half as many stories held it: events have words, too, not subjects alone"""
+    common_share: float = 0.08
+    """from what share on a word is common: below it are the words of single events"""
     lead_weight: float = 0.25
     """what a word of the body's beginning weighs against one of the headline"""
     body_bands: int = 24
@@ -74,6 +78,7 @@ class MatchRule(NamedTuple):
     decay: int
     least_cosine: float
     considered: int
+    acquainted_at: int
     join_from: float
     merge_candidate_from: float
     merge_from: float
@@ -90,12 +95,12 @@ class MatchRule(NamedTuple):
     lead_weight: float
 
 
-def match_rule(rule: ClusterRule) -> MatchRule:
-    """The part of a rule by which the kernels match."""
+def match_rule(rule: ClusterRule, *, weak: bool) -> MatchRule:
+    """The part of a rule by which the kernels match, for a language whose background is weak, or not."""
     values: dict[str, Any] = {name: getattr(rule, name) for name in MatchRule._fields if hasattr(rule, name)}
     return MatchRule(
         **values,
-        join_from=log_odds(rule.join_at),
+        join_from=log_odds(rule.weak_join_at if weak else rule.join_at),
         merge_candidate_from=log_odds(rule.merge_candidate_at),
         merge_from=log_odds(rule.merge_at),
     )

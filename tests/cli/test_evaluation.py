@@ -84,13 +84,14 @@ def test_evaluate_takes_several_files_and_sums_them_up(few_stories, tmp_path):
 
 
 def test_evaluate_shows_two_levels_where_labels_have_groups(few_stories, tmp_path):
-    lines = sample.TRUTH.read_text().splitlines()
-    grouped = tmp_path / "grouped.csv"
-    grouped.write_text("\n".join([f"{lines[0]},group", *(f"{line},{line.split(',')[1]}" for line in lines[1:])]))
-    figures = json.loads(run("evaluate", str(few_stories), "--truth", str(grouped), "--json").output)
-    assert figures["two_level"]["bcubed"] == figures["bcubed"]  # each event is one group
+    figures = json.loads(run("evaluate", str(few_stories), "--truth", str(sample.TRUTH), "--json").output)
     assert list(figures["two_level"]["events"]) == ["precision", "recall", "f1", "repeats"]
-    assert "two-level alerts" in run("evaluate", str(few_stories), "--truth", str(grouped)).output
+    assert figures["two_level"]["bcubed"]["precision"] == figures["bcubed"]["precision"]
+    assert "two-level alerts" in run("evaluate", str(few_stories), "--truth", str(sample.TRUTH)).output
+    events_alone = tmp_path / "events.csv"
+    events_alone.write_text("\n".join(line.rpartition(",")[0] for line in sample.TRUTH.read_text().splitlines()))
+    figures = json.loads(run("evaluate", str(few_stories), "--truth", str(events_alone), "--json").output)
+    assert figures["two_level"] is None
 
 
 def test_fit_writes_weights_that_can_be_used(tmp_path):

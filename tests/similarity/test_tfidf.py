@@ -56,7 +56,7 @@ def test_the_vector_is_that_of_the_formula(counts, background, everywhere, sprea
     raw, idfs, rarities = {}, [], []
     for number, (token, count) in enumerate(counts.items()):
         share = spread.get(token, 0) / (SPREAD_OF_ALL + PRIOR)
-        holding = max(background.get(token, 0) + everywhere.get(token, 0) + 1, 1_000 * share**2 / (share + SHARE))
+        holding = max(background.get(token, 0) + everywhere.get(token, 0) + 1, 1_000 * (share - SHARE))
         idf = math.log(1_002 / (holding + 0.5))
         raw[token] = (1 + math.log(count)) * idf * (1.0 if number < held else 0.25)
         if number < held:

@@ -19,6 +19,10 @@ Vector = tuple[Ids, Weights, NDArray[np.float64]]
 marked, a row each."""
 
 
+SINGLE = 10
+"""The feature that says that a single word is shared."""
+
+
 @kernel
 def gap(facts: Facts, group: int, time: int) -> int:
     """How long a time is before a cluster's first story or after its last; 0 between them."""
@@ -32,6 +36,7 @@ def score_joins(
     groups: Numbers,
     vector: Vector,
     time: int,
+    stories: int,
     rule: MatchRule,
     join_weights: NDArray[np.float64],
     nearest: Numbers,
@@ -50,6 +55,8 @@ def score_joins(
         features[rank, last] = 0.0
         for feature in range(last):
             features[rank, last] += join_weights[feature] * features[rank, feature]
+        if features[rank, SINGLE] > 0 and stories < rule.acquainted_at:
+            features[rank, last] = -math.inf
     return count
 
 
@@ -153,4 +160,4 @@ def _fill_features(
     features[7] = common
     features[8] = coverage / total
     features[9] = words
-    features[10] = 1.0 if shared == 1 < words else 0.0
+    features[SINGLE] = 1.0 if shared == 1 < words else 0.0

@@ -151,7 +151,16 @@ def match(
         vector = ids, weights, terms
         groups = groups_of(window.items, found[:count])
         scored = score_joins(
-            window.centroids, window.facts, groups, vector, time, rule, window.join_weights, near, join_features
+            window.centroids,
+            window.facts,
+            groups,
+            vector,
+            time,
+            stories,
+            rule,
+            window.join_weights,
+            near,
+            join_features,
         )
         joining = score_merges(
             window.centroids,

@@ -30,6 +30,7 @@ from pipeline.codec import InvalidRecord
 from pipeline.records import Assignment, Detection, EventMark, EventUpdate, StreamTime
 from pipeline.stages.check import check_times
 from pipeline.stages.detect.evidence import Cause, describe
+from pipeline.stages.detect.related import related_events
 from pipeline.stages.detect.renewal import burst, renew_features, renew_score
 from pipeline.stages.detect.state import CountedCluster, DetectState, advance, count, last_window, revise
 from pipeline.stages.detect.window import breaking_window, may_break
@@ -215,7 +216,7 @@ def _is_another(state: DetectState, counted: CountedCluster, window: Window) -> 
         return False
     new = burst([story.weights for story in window])
     for event in reversed(counted.events):  # it is most like the last
-        broken = _broken_window(counted, event)
+        broken = counted.broken_window(event)
         if len(broken) < MIN_FOR_SIMILARITY:
             return False
         if event.event_id not in counted.bursts:
@@ -226,13 +227,6 @@ def _is_another(state: DetectState, counted: CountedCluster, window: Window) -> 
         if renew_score(state.weights.renew, features) < log_odds(state.rule.renew_at):
             return False
     return True
-
-
-def _broken_window(counted: CountedCluster, event: EventMark) -> Window:
-    """The stories that were in the window in which the event broke."""
-    low = bisect_left(counted.stories, event.window_start, key=TIME)
-    high = bisect_right(counted.stories, event.window_end, key=TIME)
-    return [story for story in counted.stories[low:high] if story.position <= event.position]
 
 
 def _start(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventUpdate:
@@ -251,7 +245,8 @@ def _start(state: DetectState, counted: CountedCluster, window: Window, cause: A
     )
     counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
     state.expect_end(counted)
-    return describe(state, counted, "started", window, _cause(cause))
+    alert = describe(state, counted, "started", window, _cause(cause))
+    return msgspec.structs.replace(alert, related_events=related_events(state, counted, window))
 
 
 def _update(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventUpdate:

@@ -10,7 +10,7 @@ Like the clustering, the state is a function of the rows that are kept (`Detecti
 cluster stood. `restore` is that function.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -73,6 +73,12 @@ class CountedCluster:
             return self.stories
         return self.stories[bisect_left(self.stories, event.since, key=TIME) :]
 
+    def broken_window(self, event: EventMark) -> list[WindowStory]:
+        """The stories that were in the window in which the event broke."""
+        low = bisect_left(self.stories, event.window_start, key=TIME)
+        high = bisect_right(self.stories, event.window_end, key=TIME)
+        return [story for story in self.stories[low:high] if story.position <= event.position]
+
     def retract(self) -> int:
         """Count a retraction in the current event; returns how many it has had."""
         event = self.events[-1]
@@ -114,6 +120,11 @@ class DetectState:
     def expect_end(self, of: CountedCluster) -> None:
         """Look at this cluster again when its window has emptied."""
         heappush(self._ends, (of.last + self.rule.window, of.id))
+
+    def active(self) -> list[CountedCluster]:
+        """The clusters whose event is active."""
+        expected = (self.clusters.get(cluster_id) for cluster_id in {cluster_id for _, cluster_id in self._ends})
+        return [of for of in expected if of is not None and of.event is not None and of.event.active]
 
     def ended(self) -> list[CountedCluster]:
         """The clusters whose event is active though its window has emptied; each is returned once."""

@@ -60,7 +60,7 @@ def test_the_first_near_duplicate_is_the_first_similar_story_that_the_rule_takes
         np.array([score for _, _, score in others]),
         token_ids(own)[:WIDTH],
         simhash.signed(own_print),
-        match_rule(RULE),
+        match_rule(RULE, weak=False),
     )
     assert found == expected
 
