@@ -29,10 +29,10 @@ class ClusterRule:
     considered: int = 4
     """clusters that get a join score"""
     join_at: float = 0.5
-    weak_join_at: float = 0.4
+    weak_join_at: float = 0.35
     """... in a language of which only a weak background is known"""
     acquainted_at: int = 50
-    """stories from which on a single shared word can join a story: before, it is not known how common words are"""
+    """stories from which on a story can join by one word that the background holds: before, it is not known how common it is"""
     merge_candidate_at: float = 0.3
     """join probability from which another cluster is considered for a merge"""
     merge_at: float = 0.55
@@ -53,9 +53,9 @@ class ClusterRule:
     similar_bands: int = 2
     """... and the bands it must share to be looked at"""
     similar_kept: int = 10
-    spread_prior: float = 60.0
+    spread_prior: float = 50.0
     """added to the spread of an edition (see `pipeline.similarity.centroids`), of which the spread of a word is a share"""
-    common_share: float = 0.08
+    common_share: float = 0.09
     """from what share on a word is common: below it are the words of single events"""
     lead_weight: float = 0.25
     """what a word of the body's beginning weighs against one of the headline"""

@@ -9,7 +9,7 @@ from pipeline.similarity.buckets import Numbers
 from pipeline.similarity.centroids import DOCUMENTS, EMPTY, SUM, Centroids, Weights, place
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.items import Ids
-from pipeline.similarity.tfidf import UNIT
+from pipeline.similarity.tfidf import BACKGROUND_FREQUENCY, UNIT
 from pipeline.stages.cluster.facts import FIRST, LAST, OPENED, SEEN, SIZE, SQUARE, Facts
 from pipeline.stages.features import log_hours
 from pipeline.stages.rules import MatchRule
@@ -17,10 +17,6 @@ from pipeline.stages.rules import MatchRule
 Vector = tuple[Ids, Weights, NDArray[np.float64]]
 """A story's tokens, those of the headline first; their weights; and of those tokens the idf, the rarity, and whether they are
 marked, a row each."""
-
-
-SINGLE = 10
-"""The feature that says that a single word is shared."""
 
 
 @kernel
@@ -51,11 +47,11 @@ def score_joins(
     count = _find_nearest(centroids, facts, groups, vector, time, rule, nearest, cosines)
     last = len(join_weights)
     for rank in range(count):
-        _fill_features(centroids, facts, nearest[rank], vector, time, cosines[rank], features[rank])
+        by_chance = _fill_features(centroids, facts, nearest[rank], vector, time, cosines[rank], features[rank])
         features[rank, last] = 0.0
         for feature in range(last):
             features[rank, last] += join_weights[feature] * features[rank, feature]
-        if features[rank, SINGLE] > 0 and stories < rule.acquainted_at:
+        if by_chance and stories < rule.acquainted_at:
             features[rank, last] = -math.inf
     return count
 
@@ -127,8 +123,8 @@ def _fill_features(
     time: int,
     cosine: float,
     features: NDArray[np.float64],
-) -> None:
-    """Fill in the features of a story and a cluster."""
+) -> bool:
+    """Fill in the features of a story and a cluster; returns whether they share a single word, which the background holds."""
     owners, entries = centroids.owners, centroids.entries
     ids, _, terms = vector
     idf, rarity, marked = terms[0], terms[1], terms[2]
@@ -136,7 +132,7 @@ def _fill_features(
     size = facts[group, SIZE]
     often = max(1.0, 0.1 * size)
     total = specificity = capital = coverage = common = 0.0
-    shared = 0
+    shared = familiar = 0
     for token in range(words):
         total += idf[token]
         entry = place(owners, group, ids[token])
@@ -144,6 +140,8 @@ def _fill_features(
             continue
         holding = int(entries[entry, DOCUMENTS])
         shared += 1
+        entry = place(owners, BACKGROUND_FREQUENCY, ids[token])
+        familiar += owners[entry] != EMPTY
         specificity += math.log1p(0.5 / (size + 2.0) * holding * rarity[token])
         coverage += idf[token]
         if marked[token] > 0:
@@ -160,4 +158,5 @@ def _fill_features(
     features[7] = common
     features[8] = coverage / total
     features[9] = words
-    features[SINGLE] = 1.0 if shared == 1 < words else 0.0
+    features[10] = 1.0 if shared == 1 < words else 0.0
+    return bool(shared == 1 < words and familiar == 1)
