@@ -31,7 +31,7 @@ from pipeline.stages.urls import canonical_url
     type=click.Choice([*PROFILES, "all"]),
     help="Rules to apply; all compares them.  [default: the setting]",
 )
-@click.option("--misses", is_flag=True, help="List each missed, repeated and false alert, and why.")
+@click.option("--misses", is_flag=True, help="List each missed event, repeat alert and false alert, and why.")
 @click.option(
     "--json",
     "as_json",
@@ -43,9 +43,10 @@ def evaluate_command(
 ) -> None:
     """Replay STORIES and measure clusters and alerts against labels.
 
-    An alert is true when at least half of the stories in its window belong to one labelled event that breaks by the rule; a
-    second one for the same event is a repeat. Delays count from the moment the event was due. Stories without a label are in no
-    figure. Several files are replayed one by one, each with its --truth; their figures together come last.
+    An alert is true when at least half of the labelled stories in its window belong to one event that breaks by the rule; a
+    second one for that event is a repeat. An alert of which fewer than half of the stories have a label is unknown. Delays count
+    from the story with which the event first met the rule. Stories without a label and unknown alerts are only counted. Several
+    files are replayed one by one, each with its --truth; the figures of all of them together come last.
 
     \b
     Example: newsburst evaluate samples/uci_sample_3days.jsonl.gz --truth samples/uci_sample_3days.truth.csv

@@ -62,7 +62,7 @@ def fit_command(stories: tuple[str, ...], truth: tuple[str, ...], rounds: int, o
     names = ", ".join(Path(file).name for file in stories)
     data = {
         "provenance": f"newsburst fit on {names} ({sum(len(stream.fingerprints) for stream in streams)} stories), "
-        f"mean of {rounds} rounds: B-cubed F1 {best.bcubed:.4f} and event F1 {best.events:.4f} on these.",
+        f"mean of rounds {min(2, rounds)} to {rounds}: B-cubed F1 {best.bcubed:.4f} and event F1 {best.events:.4f} on these.",
         **{part: values._asdict() for part, values in best.weights._asdict().items()},
     }
     Path(output).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

@@ -1,11 +1,11 @@
 """Alerts judged by labels.
 
-A label is a *breaking event* when some window holds more than the threshold of its stories, by enough publishers: when the rule
-would find it in a cluster of just its stories. It is due when the last of the first such stories comes.
+A label is a *breaking event* when some window holds more of its stories than the threshold, from enough publishers: when the rule
+would find an event in a cluster of just its stories. It is due when the story comes with which it first meets the rule.
 
 An alert (the first update of an event) has the label that at least half of the labelled stories in its window have. It is *true*
-when that label is a breaking event; a second one is a *repeat alert*. Where fewer than half of its stories have a label, it is
-unknown what it is. On two levels it is a repeat only if there was an alert of its *group*: that of most of its stories.
+when that label is a breaking event; a second one is a *repeat alert*. An alert of which fewer than half of the stories have a
+label is *unknown*. On two levels it is a repeat only if there was an alert of its *group*, that of most of its stories.
 """
 
 from collections import Counter

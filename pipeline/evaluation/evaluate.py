@@ -3,8 +3,8 @@
 Precision of alerts is true / (true + repeats + false), recall is true / breaking events. Stories without a label, and alerts of
 which fewer than half of the stories have one, are counted and are in no other figure.
 
-Where labels have groups, the figures are given on two levels, too: an alert repeats another only if it is about the same group;
-clusters should not mix events (precision), and should not divide groups (recall). So nothing counts that the labels leave open.
+If the labels have groups, there are also figures on two levels: an alert repeats another only if both are about one group;
+clusters should not mix events (precision) and should not divide groups (recall). What the labels leave open is then no mistake.
 """
 
 import math
@@ -36,7 +36,7 @@ from pipeline.times import SECOND, to_micros
 
 
 class Delays(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds: the median, and the least that 90 and 95 of 100 do not exceed. None is infinite, or of nothing."""
+    """Delays in seconds: the median, and the least that 90 and 95 of 100 do not exceed. None: infinite, or there are none."""
 
     median: float | None
     p90: float | None

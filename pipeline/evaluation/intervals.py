@@ -1,7 +1,7 @@
-"""Confidence intervals of figures, by the bootstrap over events (Efron 1979): how much they would differ on other news.
+"""Confidence intervals of F1 scores, by the bootstrap over events (Efron 1979): how much the scores would differ on other news.
 
-Stories of one event are right or wrong together, so that events are sampled and not stories: as many as there are, with repeats,
-again and again; each sample gives each figure.
+Stories of one event tend to be right or wrong together, so events are sampled, not stories. Each sample has as many events as
+there are, drawn with replacement, and gives a value of every score.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Labels: what a CSV file says of stories, by hand or by the source they come from.
+"""Labels: which event each story is about, from a CSV file that was made by hand or from what the source of the stories says.
 
-The columns are `story_id`, `event` and, if wanted, `group`. Groups divide events: where it is open whether two reports are about
-one happening or about two, they have one event and two groups, and truth lies between.
+The columns are `story_id`, `event` and, optionally, `group`. Groups divide events: if it is open whether two reports are about
+one happening or about two, they have one event and two groups, and the truth lies between the two levels.
 """
 
 import csv
@@ -24,7 +24,8 @@ class Labels(NamedTuple):
 def read_labels(path: str) -> Labels:
     """The labels in a CSV file, which may be packed by gzip.
 
-    Raises InvalidRecord for a file without labels, an empty label, a story with two labels, and a group of two events; OSError.
+    Raises OSError if the file cannot be read, and InvalidRecord if it is no such CSV file, if it has no labels, if a label is
+    empty, if a story has two labels, or if a group is part of two events.
     """
     try:
         with (

@@ -32,7 +32,7 @@ ALIASES = {"nn": "nb", "no": "nb"}
 WITHOUT_CAPITALS = frozenset(
     "am ar bn de fa gu he hi ja ka km kn ko lo ml mr my ne or pa ps si ta te th ur yi zh".split()  # noqa: SIM905 - one line
 )
-"""Languages in scripts without them, and German, where all nouns have them."""
+"""Languages whose capitals do not mark names: those in scripts without capitals, and German, where every noun has one."""
 
 
 @cache

@@ -1,8 +1,8 @@
 """Which language a text is in: by its script where that is enough, else by py3langid (Lui and Baldwin's langid.py).
 
-A headline is short, so that its probability is spread over related languages, in some of which few newspapers are written. The
-answer is the most probable of the others, however low that probability is. If the host of the story belongs to a country, its
-languages are more probable. There is no network: the model comes with the package.
+A headline is short, so the probability is spread over related languages, and some of these have few newspapers. Only languages
+in SCRIPTS are considered; the answer is the most probable of them, however low its probability is. If the host of the story
+belongs to a country, that country's languages count as more probable. No network is needed: the model comes with the package.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 MAX_CHARACTERS = 1_000
 """Characters that are looked at."""
 PRIOR = 5.0
-"""How many times as probable the languages of the country are that a web address ends in."""
+"""How many times as probable a language becomes if it is one of the country whose code the host name ends in."""
 MIN_KANA = 0.05
-"""The share of kana in Chinese signs and kana from which a text is Japanese: Chinese headlines have single ones in names."""
+"""The share of kana among Chinese signs and kana from which a text is Japanese: names in Chinese headlines can hold one kana."""
 
 
 class Script(NamedTuple):
@@ -86,9 +86,9 @@ _HAN, _KANA = (
 _LETTER = regex.compile("|".join(f"({script.letters})" for script in SCRIPTS))
 
 COMMON = {"en": 4.0, "es": 2.0, "hi": 3.0, "id": 3.0, "ru": 3.0}
-"""How many times as many newspapers there are in these languages as in each other one of their scripts, roughly."""
+"""How many times as many newspapers there are in these languages as in any other language of their script, roughly."""
 FOREIGN_LETTER = 0.1
-"""How probable each letter leaves a language that is written without it."""
+"""What the probability of a language is multiplied by for each letter of the text that the language is written without."""
 WITHOUT = {
     "bg": "ыэёіїєґўђћљњџјѕ",
     "mk": "ыэёъьюяйщіїєґўђћ",

@@ -7,7 +7,7 @@ A light stemmer, as Savoy describes them ("Light stemming approaches for the Fre
 import regex
 
 MIN_STEM = 3
-"""Letters that are left of a word."""
+"""The fewest letters that are left of a word when an ending is cut off."""
 
 _REFLEXIVE = regex.compile(r"(?<=..)(?:ся|сь)$")
 _ENDING = regex.compile(

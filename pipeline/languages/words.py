@@ -6,8 +6,8 @@ find texts as well as dictionaries do (Can et al., "Information retrieval on Tur
 English stop words are Snowball's list, which does better on headlines than longer ones. Others come from the package
 stop-words (BSD-3-Clause), or are the most frequent words of the language in wordfreq.
 
-Scripts that are written without spaces are cut into overlapping runs of a few signs. That does better here than cutting them
-into words, which headlines shorten.
+Scripts that are written without spaces, and Hangul, are cut into overlapping runs of a few signs. That does better here than
+cutting them into words, because headlines abbreviate words.
 """
 
 import re
@@ -128,10 +128,11 @@ def fold(text: str, language: str) -> str:
 
 
 def words(text: str, language: str) -> list[tuple[str, bool]]:
-    """The words of a text, and parts of runs of scripts without spaces; each with whether it is such a part.
+    """The words of a text, and for some scripts the parts of their runs; each with whether it comes from such a run.
 
-    Chinese signs, Hangul and Hiragana are cut into overlapping pairs, Thai, Lao, Khmer and Burmese into runs of three; in Chinese
-    each sign counts by itself, too, as it is a word that stands for longer ones. Runs of Katakana are words.
+    Chinese signs, Hangul and Hiragana are cut into overlapping pairs; Thai, Lao, Khmer and Burmese into overlapping runs of
+    three. In Chinese each sign also counts by itself, because headlines use single signs for longer words. A run of Katakana
+    stays whole.
     """
     if text.isascii():
         return [(word[:MAX_TOKEN_LENGTH], False) for word in _ASCII_WORD.findall(text)]

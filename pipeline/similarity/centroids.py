@@ -6,9 +6,9 @@ up are in no centroid, and such a lookup then touches few cache lines. Collision
 and go when the table is rebuilt, as do those whose sums are zero. Sums fit 32 bits for groups of up to 32,767 vectors, and inner
 products 64 bits.
 
-One group holds the frequencies instead: how many documents of all groups hold a token, and, in the place of the sum, the spread
-of the token. To that each group adds the bit length of the number of its documents that hold the token: a token that many groups
-hold is spread widely, one that many documents of a single group hold is not.
+One group holds the frequencies instead: how many documents of all groups hold a token and, in the place of the sum, the spread of
+the token. Each group adds to the spread the bit length of the number of its documents that hold the token. So a token that many
+groups hold has a large spread, and a token that many documents of a single group hold has a small one.
 """
 
 from dataclasses import dataclass

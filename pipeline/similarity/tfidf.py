@@ -37,10 +37,10 @@ def weigh(
     """The TF-IDF vector of a new text, `(1 + ln count) * ln((documents + 2) / (holding + 1/2))` scaled to length UNIT.
 
     `ids` are its distinct tokens, of which the first `headline_length` are its headline's; others weigh `lead_weight` as much.
-    `counts` has two rows: how often each token occurs, and whether it is marked. `documents` are those of the `background`, those
-    of the `stream`, and the text itself. A token is as common as in all of these; or, where that is more, as its spread over the
-    clusters of the stream says (see `centroids`): its share of the `spread` of all stories and of `spread_prior`, less
-    `common_share`. So what a subject has in most of its events is common, and what a single event has is not.
+    `counts` has two rows: how often each token occurs, and whether it is marked. `documents` is the number of texts: those of the
+    `background`, those of the `stream`, and this one. `holding` is how many of these hold the token or, if that is more, how many
+    its spread suggests (see `centroids`): `documents` times the excess over `common_share` of its share of `spread` (that of all
+    stories) plus `spread_prior`. So a word of most events of a subject is common, and a word of a single event is not.
 
     Fills `weights`, none less than 1, and for the tokens of the headline the rows of `terms`: idf, rarity (documents over those
     that hold it), and whether it is marked.

@@ -18,7 +18,7 @@ class ClusterRule:
     longest_life: int = 14 * DAY
     """how long after its first story a cluster takes in stories"""
     largest: int = 30_000
-    """how many stories it takes in: what the sums of its vectors are made for"""
+    """the most stories it takes in: the sums of its vectors have no room for many more (see `pipeline.similarity.centroids`)"""
     bands: int = 60
     rows: int = 2
     bucket_capacity: int = 10
@@ -32,7 +32,7 @@ class ClusterRule:
     weak_join_at: float = 0.35
     """... in a language of which only a weak background is known"""
     acquainted_at: int = 50
-    """stories from which on a story can join by one word that the background holds: before, it is not known how common it is"""
+    """while an edition has fewer stories, one shared word that the background holds is not enough to join: it may be common"""
     merge_candidate_at: float = 0.3
     """join probability from which another cluster is considered for a merge"""
     merge_at: float = 0.55

@@ -19,7 +19,7 @@ MIN_STORIES = 2
 
 
 def related_events(state: DetectState, counted: CountedCluster, window: list[WindowStory]) -> list[RelatedEvent]:
-    """The active events of other clusters that an event of this cluster, which breaks in `window`, reads like."""
+    """The active events of other clusters that read like this cluster's event, which breaks in `window`; the most alike first."""
     if len(window) < MIN_STORIES:
         return []
     new = burst([story.weights for story in window])
