@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from pipeline import __version__
+from pipeline.cli.loading import ended_by_interrupt
 
 COMMANDS = {
     "demo": "Play 11,623 real stories through Kafka and watch events break; then query them in Postgres.",
@@ -43,7 +44,8 @@ class Commands(click.Group):
         """The command of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"pipeline.cli.{cmd_name}"), f"{cmd_name}_command")
+        with ended_by_interrupt():
+            command: click.Command = getattr(import_module(f"pipeline.cli.{cmd_name}"), f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
