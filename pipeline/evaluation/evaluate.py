@@ -122,7 +122,8 @@ class Run:
     """... its label ..."""
     groups: list[str]
     """... and its group; empty where there are none"""
-    misses: list[Miss]
+    misses: list[Miss] | None
+    """None where nobody asked for them"""
 
 
 def evaluate(
@@ -162,7 +163,7 @@ def run_file(
         clusters=[final[story_id] for story_id in came],
         events=[labels.events[story_id] for story_id in came],
         groups=[labels.groups[story_id] for story_id in came] if labels.groups else [],
-        misses=misses(steps, labels.events, final, judged, detect_rule) if list_misses else [],
+        misses=misses(steps, labels.events, final, judged, detect_rule) if list_misses else None,
     )
 
 
@@ -172,6 +173,7 @@ def summarise(profile: str, runs: Sequence[Run]) -> Evaluation:
         _apart([getattr(run, part) for run in runs]) for part in ("clusters", "events", "groups")
     )
     judged = [run.judged for run in runs]
+    asked = [run.misses for run in runs if run.misses is not None]
     stories = sum(run.stories for run in runs)
     return Evaluation(
         profile=profile,
@@ -187,7 +189,7 @@ def summarise(profile: str, runs: Sequence[Run]) -> Evaluation:
         two_level=_two_level(judged, bcubed(clusters, events, groups)) if groups else None,
         intervals=intervals(_units(judged, clusters, events, groups or events), two_level=bool(groups)),
         microseconds_per_story=round(1e6 * sum(run.seconds for run in runs) / max(1, stories), 1),
-        misses=[miss for run in runs for miss in run.misses] if any(run.misses for run in runs) else msgspec.UNSET,
+        misses=[miss for listed in asked for miss in listed] if asked else msgspec.UNSET,
     )
 
 

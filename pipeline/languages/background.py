@@ -29,6 +29,7 @@ class Background(NamedTuple):
 
 
 ALIASES = {"nn": "nb", "no": "nb"}
+"""Codes of languages whose counts and stop words stand under another."""
 WITHOUT_CAPITALS = frozenset(
     "am ar bn de fa gu he hi ja ka km kn ko lo ml mr my ne or pa ps si ta te th ur yi zh".split()  # noqa: SIM905 - one line
 )

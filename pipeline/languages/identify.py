@@ -132,9 +132,10 @@ def identify(text: str, host: str = "") -> str | None:
         return script.languages[0]
     usual = OF_COUNTRY.get(host.rpartition(".")[2], "").split()
     best, most = script.languages[0], -1.0
+    small = text.lower()
     for language, probability in _identifier().rank(text):
         if language in script.languages:
-            foreign = sum(map(text.lower().count, WITHOUT.get(language, "")))
+            foreign = sum(map(small.count, WITHOUT.get(language, "")))
             prior = COMMON.get(language, 1.0) * (PRIOR if language in usual else 1.0)
             likely = probability * prior * FOREIGN_LETTER**foreign
             if likely > most:

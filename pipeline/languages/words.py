@@ -22,7 +22,7 @@ import Stemmer
 from stop_words import LANGUAGE_MAPPING, get_stop_words
 
 from pipeline.languages import ukrainian
-from pipeline.languages.background import WITHOUT_CAPITALS
+from pipeline.languages.background import ALIASES, WITHOUT_CAPITALS
 
 SNOWBALL = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
@@ -85,8 +85,7 @@ _LETTERS = {
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The words of `language` (ISO 639-1) that say nothing about what a text is about; empty where there is no list."""
-    if language in {"nn", "no"}:
-        language = "nb"
+    language = ALIASES.get(language, language)
     path = resources.files(__package__) / "stop_words" / f"{language}.txt"
     if path.is_file():
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -71,6 +71,12 @@ def test_evaluate_lists_misses_with_reason_and_headlines(tmp_path):
     assert [(miss["kind"], miss["event"]) for miss in listed] == [("missed", "quake")]
 
 
+def test_evaluate_that_is_asked_for_misses_says_that_there_are_none(few_stories):
+    options = [str(few_stories), "--truth", str(sample.TRUTH), "--json"]
+    assert "misses" not in json.loads(run("evaluate", *options).output)
+    assert json.loads(run("evaluate", *options, "--misses").output)["misses"] == []
+
+
 def test_evaluate_takes_several_files_and_sums_them_up(few_stories, tmp_path):
     more = sample.write(tmp_path / "more.jsonl", 200)
     both = [str(few_stories), str(more), "--truth", str(sample.TRUTH), "--truth", str(sample.TRUTH)]

@@ -132,7 +132,7 @@ def _fill_features(
     size = facts[group, SIZE]
     often = max(1.0, 0.1 * size)
     total = specificity = capital = coverage = common = 0.0
-    shared = familiar = 0
+    shared = latest = 0
     for token in range(words):
         total += idf[token]
         entry = place(owners, group, ids[token])
@@ -140,8 +140,7 @@ def _fill_features(
             continue
         holding = int(entries[entry, DOCUMENTS])
         shared += 1
-        entry = place(owners, BACKGROUND_FREQUENCY, ids[token])
-        familiar += owners[entry] != EMPTY
+        latest = token
         specificity += math.log1p(0.5 / (size + 2.0) * holding * rarity[token])
         coverage += idf[token]
         if marked[token] > 0:
@@ -158,5 +157,6 @@ def _fill_features(
     features[7] = common
     features[8] = coverage / total
     features[9] = words
-    features[10] = 1.0 if shared == 1 < words else 0.0
-    return bool(shared == 1 < words and familiar == 1)
+    single = shared == 1 < words
+    features[10] = 1.0 if single else 0.0
+    return bool(single and owners[place(owners, BACKGROUND_FREQUENCY, ids[latest])] != EMPTY)

@@ -7,20 +7,18 @@ names the events that it may belong to, and is not held back.
 import math
 
 from pipeline.records import RelatedEvent
-from pipeline.stages.detect.renewal import Burst, burst
+from pipeline.stages.detect.renewal import MIN_FOR_SIMILARITY, Burst, burst
 from pipeline.stages.detect.state import CountedCluster, DetectState
 from pipeline.stages.detect.window_story import WindowStory
 
 RELATED_AT = 0.2
 """The cosine from which events are related."""
 MAX_RELATED = 5
-MIN_STORIES = 2
-"""Stories that have a mean vector to compare."""
 
 
 def related_events(state: DetectState, counted: CountedCluster, window: list[WindowStory]) -> list[RelatedEvent]:
     """The active events of other clusters that read like this cluster's event, which breaks in `window`; the most alike first."""
-    if len(window) < MIN_STORIES:
+    if len(window) < MIN_FOR_SIMILARITY:
         return []
     new = burst([story.weights for story in window])
     found: list[RelatedEvent] = []
@@ -29,11 +27,9 @@ def related_events(state: DetectState, counted: CountedCluster, window: list[Win
             continue
         event = other.events[-1]
         broken = other.broken_window(event)
-        if len(broken) < MIN_STORIES:
+        if len(broken) < MIN_FOR_SIMILARITY:
             continue
-        if event.event_id not in other.bursts:
-            other.bursts[event.event_id] = burst([story.weights for story in broken])
-        score = cosine(other.bursts[event.event_id], new)
+        score = cosine(other.burst_of(event, broken), new)
         if score >= RELATED_AT:
             found.append(RelatedEvent(event_id=event.event_id, score=round(score, 3)))
     return sorted(found, key=lambda related: (-related.score, related.event_id))[:MAX_RELATED]

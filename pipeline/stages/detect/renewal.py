@@ -22,6 +22,10 @@ Vector = Iterable[tuple[Any, int]]
 """A TF-IDF vector in fixed point: each token, or what stands for it, and its weight."""
 
 
+MIN_FOR_SIMILARITY = 2
+"""Stories that have a mean similarity."""
+
+
 class Burst(NamedTuple):
     """The stories of a window, as they are compared."""
 

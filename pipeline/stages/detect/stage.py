@@ -31,7 +31,7 @@ from pipeline.records import Assignment, Detection, EventMark, EventUpdate, Stre
 from pipeline.stages.check import check_times
 from pipeline.stages.detect.evidence import Cause, describe
 from pipeline.stages.detect.related import related_events
-from pipeline.stages.detect.renewal import burst, renew_features, renew_score
+from pipeline.stages.detect.renewal import MIN_FOR_SIMILARITY, burst, renew_features, renew_score
 from pipeline.stages.detect.state import CountedCluster, DetectState, advance, count, last_window, revise
 from pipeline.stages.detect.window import breaking_window, may_break
 from pipeline.stages.detect.window_story import TIME, WindowStory
@@ -44,9 +44,6 @@ Window = list[WindowStory]
 
 POWERS_OF_TWO = frozenset(2**step for step in range(30))
 """What comes again and again is looked at the 1st, 2nd, 4th, 8th ... time: a window beyond the threshold, a retraction."""
-
-MIN_FOR_SIMILARITY = 2
-"""Stories that have a mean similarity."""
 
 
 class Outcome(NamedTuple):
@@ -219,9 +216,7 @@ def _is_another(state: DetectState, counted: CountedCluster, window: Window) -> 
         broken = counted.broken_window(event)
         if len(broken) < MIN_FOR_SIMILARITY:
             return False
-        if event.event_id not in counted.bursts:
-            counted.bursts[event.event_id] = burst([story.weights for story in broken])
-        features = renew_features(counted.bursts[event.event_id], new, window[-1].time - broken[-1].time)
+        features = renew_features(counted.burst_of(event, broken), new, window[-1].time - broken[-1].time)
         if state.observer is not None:
             state.observer.renew([story.id for story in broken], [story.id for story in window], features)
         if renew_score(state.weights.renew, features) < log_odds(state.rule.renew_at):

@@ -19,7 +19,7 @@ from itertools import chain
 import msgspec
 
 from pipeline.records import Assignment, Detection, EventMark, StreamTime
-from pipeline.stages.detect.renewal import Burst
+from pipeline.stages.detect.renewal import Burst, burst
 from pipeline.stages.detect.volume import Volume
 from pipeline.stages.detect.window_story import TIME, TIME_AND_ID, WindowStory, keep, revised
 from pipeline.stages.lifetimes import Expired, Lifetimes, replay_time
@@ -78,6 +78,12 @@ class CountedCluster:
         low = bisect_left(self.stories, event.window_start, key=TIME)
         high = bisect_right(self.stories, event.window_end, key=TIME)
         return [story for story in self.stories[low:high] if story.position <= event.position]
+
+    def burst_of(self, event: EventMark, broken: list[WindowStory]) -> Burst:
+        """The mean of the window in which the event broke, which holds these stories; it is computed once."""
+        if event.event_id not in self.bursts:
+            self.bursts[event.event_id] = burst([story.weights for story in broken])
+        return self.bursts[event.event_id]
 
     def retract(self) -> int:
         """Count a retraction in the current event; returns how many it has had."""
