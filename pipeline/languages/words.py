@@ -13,7 +13,7 @@ cutting them into words, because headlines abbreviate words.
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import resources
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ import regex
 import Stemmer
 from stop_words import LANGUAGE_MAPPING, get_stop_words
 
-from pipeline.languages import ukrainian
+from pipeline.languages import compounds, ukrainian
 from pipeline.languages.background import ALIASES, WITHOUT_CAPITALS
 
 SNOWBALL = {
@@ -162,8 +162,8 @@ class _Term(NamedTuple):
     """it is written with a capital or a digit first, in a language where that marks names"""
 
 
-class _Terms(dict[tuple[str, bool], _Term]):
-    """The words of a language that came before, each with whether it is a pair, as terms. Forgets all when there are many."""
+class _Terms(dict[tuple[str, bool], tuple[_Term, ...]]):
+    """The terms of the words that came before, each with whether it is a pair. Forgets all when there are many."""
 
     def __init__(self, language: str, *, stems: bool) -> None:
         super().__init__()
@@ -171,18 +171,29 @@ class _Terms(dict[tuple[str, bool], _Term]):
         self._capitals = language not in WITHOUT_CAPITALS
         self._stop_words = stop_words(language)
         self._stem = stemmer(language) if stems else str
+        self._parts = (
+            partial(compounds.split, language=ALIASES.get(language, language)) if stems else lambda word: [word]
+        )
 
-    def __missing__(self, key: tuple[str, bool]) -> _Term:
+    def __missing__(self, key: tuple[str, bool]) -> tuple[_Term, ...]:
         word, paired = key
         folded = fold(word, self._language).removesuffix("'s")
-        tells = folded not in self._stop_words and (len(folded) > 1 or folded.isdigit() or paired)
-        tells = tells and not _ONLY_HIRAGANA.fullmatch(folded)
-        token = folded if paired else self._stem(folded)
+        marked = self._capitals and (word[0].isupper() or word[0].isdigit())
         if len(self) >= STEM_CACHE_SIZE:
             self.clear()
-        marked = self._capitals and (word[0].isupper() or word[0].isdigit())
-        term = self[key] = _Term(token, tells, marked and not paired)
-        return term
+        terms = [_Term(folded, self._tells(folded, paired=True), marked=False)]
+        if not paired:
+            parts = self._parts(folded)
+            terms = [_Term(self._stem(part), self._tells(part, paired=False), marked) for part in parts]
+        self[key] = tuple(terms)
+        return self[key]
+
+    def _tells(self, folded: str, *, paired: bool) -> bool:
+        return (
+            folded not in self._stop_words
+            and (len(folded) > 1 or folded.isdigit() or paired)
+            and not _ONLY_HIRAGANA.fullmatch(folded)
+        )
 
 
 @lru_cache(maxsize=128)
@@ -196,6 +207,6 @@ def tokenise(text: str, language: str, *, stems: bool = True) -> tuple[list[str]
     A text of nothing but stop words ("Who is who?") keeps them: they are all it says. Without `stems`, the words themselves.
     """
     known = _terms(language, stems)
-    terms = [known[word] for word in words(text, language)]
+    terms = [term for word in words(text, language) for term in known[word]]
     content = [term for term in terms if term.tells] or terms
     return [term.token for term in content], list(dict.fromkeys([term.token for term in content if term.marked]))
