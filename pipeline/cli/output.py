@@ -114,4 +114,6 @@ def cell(value: Any) -> str:
         return ""
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC) if value.tzinfo else value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, list):
+        return ", ".join(map(cell, value))
     return shown(str(value))

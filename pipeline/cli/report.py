@@ -1,6 +1,7 @@
 """`newsburst report`: the reports in Postgres."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -42,7 +43,7 @@ def event(event_id: str, as_json: bool) -> None:
     \b
     Example: newsburst report event e0f01066d2e38b2dc
     """  # noqa: D301 - \b is click's mark for lines to keep
-    _show(Reader.event, (event_id,), ["crawled_at", "publisher", "title", "url"], f"Stories of {event_id}", as_json)
+    _show_of_event(Reader.event, event_id, ["crawled_at", "publisher", "title", "url"], "Stories of", as_json)
 
 
 @report_command.command()
@@ -55,7 +56,34 @@ def timeline(event_id: str, as_json: bool) -> None:
     Example: newsburst report timeline e0f01066d2e38b2dc
     """  # noqa: D301 - \b is click's mark for lines to keep
     columns = ["sequence", "state", "at", "stories_in_window", "publishers_in_window", "stories_total", "headline"]
-    _show(Reader.timeline, (event_id,), columns, f"Course of {event_id}", as_json)
+    _show_of_event(Reader.timeline, event_id, columns, "Course of", as_json)
+
+
+@report_command.command()
+@click.argument("event_id", metavar="ID")
+@json_option
+def linked(event_id: str, as_json: bool) -> None:
+    """The events of other editions that are probably one happening with the event ID, the first first.
+
+    \b
+    Example: newsburst report linked e0f01066d2e38b2dc
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    columns = ["edition", "started_at", "minutes_earlier", "score", "headline", "event_id"]
+    _show_of_event(Reader.linked, event_id, columns, "Linked with", as_json)
+
+
+@report_command.command()
+@click.option("--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="In UTC.  [default: a day ago]")
+@json_option
+def world(since: datetime | None, as_json: bool) -> None:
+    """What broke in several editions, with stories and publishers counted over all of them; the latest first.
+
+    \b
+    Example: newsburst report world --since 2026-11-01
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    columns = ["headline", "editions", "stories", "publishers", "started_at", "last_seen", "event_id"]
+    from_then = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=1)
+    _show(Reader.world, (from_then,), columns, "World", as_json)
 
 
 def _show(query: Callable[..., list[Row]], given: Sequence[Any], columns: list[str], title: str, as_json: bool) -> None:
@@ -64,11 +92,23 @@ def _show(query: Callable[..., list[Row]], given: Sequence[Any], columns: list[s
         rows = query(reader, *given)
     finally:
         reader.close()
-    if given and not rows:
-        raise click.ClickException(
-            f"There is no event {given[0]}: `newsburst report breaking` lists those that break now."
-        )
     if as_json:
         print_json(rows)
     else:
         print_rows(rows, columns, title)
+
+
+def _show_of_event(
+    query: Callable[..., list[Row]], event_id: str, columns: list[str], title: str, as_json: bool
+) -> None:
+    """The same of one event, which there has to be."""
+
+    def of_event(reader: Reader) -> list[Row]:
+        rows = query(reader, event_id)
+        if not rows and not reader.timeline(event_id):
+            raise click.ClickException(
+                f"There is no event {event_id}: `newsburst report breaking` lists those that break now."
+            )
+        return rows
+
+    _show(of_event, (), columns, f"{title} {event_id}", as_json)

@@ -1,6 +1,7 @@
 """What the commands read from Postgres: the reports, and a few counts."""
 
 import time
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,6 +32,14 @@ class Reader:
     def timeline(self, event_id: str) -> list[Row]:
         """The updates of an event in order; empty if there is no such event."""
         return self._rows("SELECT * FROM news.report_event_timeline(:event_id)", event_id=event_id)
+
+    def linked(self, event_id: str) -> list[Row]:
+        """The events of other editions that are probably one happening with an event, in the order of their alerts."""
+        return self._rows("SELECT * FROM news.report_linked_events(:event_id)", event_id=event_id)
+
+    def world(self, since: datetime) -> list[Row]:
+        """What broke in several editions and had a story since then, the latest first."""
+        return self._rows("SELECT * FROM news.report_world(:since)", since=since)
 
     def events(self) -> list[Row]:
         """All events as they are now, the first first."""

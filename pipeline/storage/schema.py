@@ -13,8 +13,9 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 SCHEMA = "news"
 
@@ -133,6 +134,7 @@ events = Table(
     Column("burst_score", Double, nullable=False, comment="How unusual the window is for its edition and hour."),
     Column("merged_into", Text, comment="The event that goes on for this one."),
     Index(None, "cluster_id"),
+    Index(None, "merged_into"),
     comment="Breaking events, latest state.",
 )
 
@@ -147,5 +149,26 @@ event_updates = Table(
     Column("stories_in_window", Integer, nullable=False),
     Column("stories_total", Integer, nullable=False),
     Column("record", JSONB, nullable=False, comment="The whole update as it stands on the topic, with its evidence."),
+    Index("event_updates_alerts_idx", "at", postgresql_where=text("sequence = 1")),
     comment="Every update of every event: the log behind `events`.",
+)
+
+event_links = Table(
+    "event_links",
+    metadata,
+    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True),
+    Column(
+        "other_id",
+        Text,
+        ForeignKey(events.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        comment="An event of another edition. Each link stands twice, once for each of its events.",
+    ),
+    Column("score", Double, nullable=False, comment="How probable it is that both are one happening, from .7 to 1."),
+    Column(
+        "places", ARRAY(Text), nullable=False, comment="Countries that the alerts of both name, as codes of ISO 3166."
+    ),
+    Column("numbers", ARRAY(Text), nullable=False, comment="Numbers that both name, with a point for each comma."),
+    Index(None, "other_id"),
+    comment="Events of different editions that are probably one happening.",
 )

@@ -21,6 +21,7 @@ from pipeline.records import Assignment, Cluster, EventUpdate, Record
 from pipeline.similarity import simhash
 from pipeline.storage import schema
 from pipeline.storage.engine import create_engine, explained
+from pipeline.storage.links import write_links
 
 log = structlog.get_logger()
 
@@ -42,7 +43,7 @@ class Writer:
         self.engine = create_engine(uri)
 
     def write(self, records: Sequence[Record]) -> None:
-        """Write assignments, clusters and event updates in one transaction.
+        """Write assignments, clusters, event updates and the links of alerts in one transaction.
 
         Waits and tries again while the database is away or another writer is in the way. Raises Refused for data that Postgres
         does not take, and DatabaseError for what else a retry cannot fix.
@@ -50,11 +51,14 @@ class Writer:
         if not records:
             return
         statements = list(_statements(records))
+        alerts = [record for record in records if isinstance(record, EventUpdate) and record.sequence == 1]
         with explained(self.engine):
             for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
                 with attempt, _refusals(), self.engine.begin() as connection:
                     for statement, parameters in statements:
                         connection.execute(statement, parameters)
+                    if alerts:
+                        write_links(connection, alerts)
 
     def write_acceptable(self, records: Sequence[Record]) -> list[tuple[int, str]]:
         """Write those that Postgres accepts, as `write` does; returns index and reason of each that it refuses for its data."""

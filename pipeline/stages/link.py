@@ -1,0 +1,194 @@
+"""Link: which alerts of different editions are about one happening.
+
+Two alerts are compared by what their headlines share although they are in different languages: the countries they name, numbers,
+and words that sound alike, which are names. The score is logistic. Its weights were learned on `tests/headlines/`, that is on
+invented headlines about invented events. A link says that two events are probably one; it never merges them.
+
+The score is a function of two alerts and nothing else, so links do not depend on the order in which alerts come.
+"""
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import chain
+from operator import mul
+from typing import NamedTuple
+
+import regex
+
+from pipeline.languages.background import background
+from pipeline.languages.places import places
+from pipeline.languages.sounds import sounds
+from pipeline.languages.words import fold, stop_words, tokenise, words
+from pipeline.records import EventUpdate
+from pipeline.stages.weights import probability
+
+REACH = timedelta(days=1)
+"""How far apart in stream time two alerts can be that are linked."""
+LINK_AT = 0.7
+"""Score from which they are."""
+COMMON = 0.004
+"""The share of a language's headlines from which a word is too common to be a name."""
+SHORTEST_NAME = 3
+"""Classes of consonants that a name has, at least."""
+LONGEST_HANGUL = 8
+_HANGUL = regex.compile(r"\p{Hangul}{2,}")
+_KATAKANA = regex.compile(r"[\p{Katakana}\u30fc]+")
+_NUMBER = regex.compile(r"\p{Nd}+(?:[.,]\p{Nd}+)*")
+ROUND = frozenset(["10", "20", "24", "30", "100"])
+"""Numbers that say nothing; neither do those of one digit and years."""
+_YEAR = regex.compile(r"(?:19|20)\d\d")
+
+Shares = dict[str, float]
+"""For each of some things, the share of the headlines that name it."""
+
+
+class LinkWeights(NamedTuple):
+    """Weights of the features of (alert, alert of another edition)."""
+
+    bias: float
+    places: float
+    """of the sum over shared countries of the geometric mean of their shares"""
+    place: float
+    """of whether both name the same country most often"""
+    numbers: float
+    """of ln(1 + 3 times the same of shared numbers, where a decimal fraction counts one and a half times)"""
+    names: float
+    """of ln(1 + the same of shared sounds, each by how many classes it has more than two)"""
+    name: float
+    """of ln(1 + the largest of these)"""
+    nothing: float
+    """of whether neither a number nor a name is shared"""
+
+
+WEIGHTS = LinkWeights(bias=-4.95, places=3.89, place=1.42, numbers=9.3, names=5.39, name=1.5, nothing=-0.96)
+
+
+class Alert(NamedTuple):
+    """An alert, as far as links need it."""
+
+    event_id: str
+    edition: str
+    at: datetime
+    """stream time of its edition"""
+    headlines: tuple[str, ...]
+
+
+class Link(NamedTuple):
+    """Two events of different editions that are probably one happening."""
+
+    event_id: str
+    other_id: str
+    score: float
+    """how probable that is"""
+    places: list[str]
+    """the countries that the alerts of both name, as codes of ISO 3166"""
+    numbers: list[str]
+    """the numbers that both name, with a point for each comma"""
+
+
+class Profile(NamedTuple):
+    """What the headlines of an alert name."""
+
+    places: Shares
+    numbers: Shares
+    names: Shares
+
+
+def alert_of(update: EventUpdate) -> Alert:
+    """What links need of the first update of an event."""
+    return Alert(update.event_id, update.edition, update.at, tuple(story.title for story in update.stories))
+
+
+def link(alert: Alert, other: Alert) -> Link | None:
+    """The link of two alerts, if they are of different editions and probably about one happening."""
+    if alert.edition == other.edition or abs(alert.at - other.at) > REACH:
+        return None
+    left, right = profile(alert.headlines, alert.edition), profile(other.headlines, other.edition)
+    score = link_score(left, right)
+    if score < LINK_AT:
+        return None
+    return Link(
+        event_id=alert.event_id,
+        other_id=other.event_id,
+        score=round(score, 3),
+        places=[place for place in left.places if place in right.places],
+        numbers=[number for number in left.numbers if number in right.numbers],
+    )
+
+
+@lru_cache(maxsize=1_024)
+def profile(headlines: tuple[str, ...], edition: str) -> Profile:
+    """What some headlines in the language of an edition name."""
+    return Profile(
+        _shares([places(headline, edition) for headline in headlines]),
+        _shares([_numbers(headline) for headline in headlines]),
+        _shares([_names(headline, edition) for headline in headlines]),
+    )
+
+
+def _shares(named: Sequence[Collection[str]]) -> Shares:
+    return {thing: count / len(named) for thing, count in sorted(Counter(chain.from_iterable(named)).items())}
+
+
+def link_score(left: Profile, right: Profile) -> float:
+    """The probability that two alerts are about one happening."""
+    return probability(math.fsum(map(mul, WEIGHTS, features(left, right))))
+
+
+def features(left: Profile, right: Profile) -> LinkWeights:
+    """The features of two alerts, in the places of their weights."""
+    numbers = math.fsum(
+        share * (1.5 if "." in number else 1.0) for number, share in _shared(left.numbers, right.numbers).items()
+    )
+    names = [share * max(0, len(name) - 2) for name, share in _shared(left.names, right.names).items()]
+    return LinkWeights(
+        1.0,
+        math.fsum(_shared(left.places, right.places).values()),
+        float(bool(left.places) and bool(right.places) and _most(left.places) == _most(right.places)),
+        math.log1p(3.0 * numbers),
+        math.log1p(math.fsum(names)),
+        math.log1p(max(names, default=0.0)),
+        float(not numbers and not any(names)),
+    )
+
+
+def _shared(left: Shares, right: Shares) -> Shares:
+    return {thing: math.sqrt(share * right[thing]) for thing, share in left.items() if thing in right}
+
+
+def _most(shares: Shares) -> str:
+    return max(shares, key=lambda thing: (shares[thing], thing))
+
+
+def _numbers(headline: str) -> set[str]:
+    """The numbers of a headline that say something, with a point for each comma."""
+    found = (
+        "".join(str(unicodedata.decimal(sign, sign)) for sign in number).replace(",", ".")
+        for number in _NUMBER.findall(headline)
+    )
+    return {number for number in found if len(number) > 1 and number not in ROUND and not _YEAR.fullmatch(number)}
+
+
+def _names(headline: str, edition: str) -> set[str]:
+    """The sounds of the words of a headline that may be names: words that are rare and, where that marks names, capitalised."""
+    known = background(edition)
+    candidates = [word for word, part in words(headline, edition) if not part or _KATAKANA.fullmatch(word)]
+    candidates += [
+        run[:end] for run in _HANGUL.findall(headline) for end in range(2, min(len(run), LONGEST_HANGUL) + 1)
+    ]
+    found: set[str] = set()
+    for word in candidates:
+        folded = fold(word, edition)
+        if (
+            (word[0].islower() or any(sign.isdigit() for sign in word))
+            or folded in stop_words(edition)
+            or places(word, edition)
+            or any(known.holding.get(token, 0) > COMMON * known.headlines for token in tokenise(word, edition)[0])
+        ):
+            continue
+        found.add(sounds(word))
+    return {name for name in found if len(name) >= SHORTEST_NAME}
