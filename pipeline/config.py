@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     min_publishers: Annotated[int, Field(description="Publishers that an event needs in its window.", ge=1)] = 10
     look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0)] = 96.0
     bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
-    rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 2
+    rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 1
     metrics_port: Annotated[
         int, Field(description="Port of the worker's health and Prometheus metrics; 0: none.", ge=0, le=65_535)
     ] = 0

@@ -1,4 +1,4 @@
-"""Headlines in many languages as streams. `python -m tests.multilingual` prints the table of docs/quality.md.
+"""Headlines in many languages as streams. `python -m tests.multilingual` prints the tables of docs/quality.md.
 
 When each comes is made up: the stories of an event over one to four hours, all events over half a day.
 """
@@ -8,7 +8,10 @@ import random
 import sys
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
 
 from pipeline.evaluation.evaluate import final_clusters
 from pipeline.evaluation.metrics import bcubed
@@ -95,25 +98,64 @@ def paraphrases(of_language):
     return scores(run(stories), events)
 
 
+class Burst(NamedTuple):
+    """What became of a breaking event among other news."""
+
+    largest: int
+    """of its headlines, how many are in the cluster that has most"""
+    strangers: int
+    """other headlines in that cluster"""
+    alerts: int
+    """of the whole stream"""
+
+
+def burst(language, headlines, breaks_at):
+    """A breaking event of some headlines among the other headlines of `multilingual.csv` in the language."""
+    others = [row for row in rows("multilingual")[language] if row["event"] != "main"]
+    event = [row | {"event": "breaking"} for row in headlines]
+    stories, events = stream([*event, *others], breaking="breaking", breaks_at=breaks_at)
+    steps = run(stories)
+    clusters = final_clusters(steps)
+    ((fullest, largest),) = Counter(clusters[name] for name, of in events.items() if of == "breaking").most_common(1)
+    strangers = sum(of != "breaking" and clusters[name] == fullest for name, of in events.items())
+    return Burst(largest, strangers, len(alerts(steps)))
+
+
+def breaking_events():
+    """The headlines of each breaking event, by language and event; those of `multilingual.csv` are event 0."""
+    found = defaultdict(list)
+    for language, of_language in rows("breaking_events").items():
+        for row in of_language:
+            found[language, int(row["event"])].append(row)
+    for language in {language for language, _ in found}:
+        found[language, 0] = [row for row in rows("multilingual")[language] if row["event"] == "main"]
+    return dict(sorted(found.items()))
+
+
 def main():
-    """Print the table."""
-    told = rows("paraphrases")
-    sys.stdout.write(
-        "| language | stories | B-cubed P / R / F1 | breaking event: stories in its cluster, alerts | paraphrases: P / R |\n"
-    )
-    sys.stdout.write("|---|---|---|---|---|\n")
+    """Print the tables."""
+    write = sys.stdout.write
+    write("| language | stories | B-cubed P / R / F1 | paraphrases: P / R |\n|---|---|---|---|\n")
+    told = [rows(name) for name in ("paraphrases", "paraphrases_2")]
     for language, of_language in rows("multilingual").items():
         breaking = "main" if any(row["event"] == "main" for row in of_language) else None
         stories, events = stream(of_language, breaking=breaking)
-        steps = run(stories)
-        found = scores(steps, events)
+        found = scores(run(stories), events)
         cells = [language, str(len(stories)), " / ".join(f"{value:.2f}" for value in found)]
-        clusters = final_clusters(steps)
-        fullest = Counter(clusters[identity] for identity, event in events.items() if event == "main").most_common(1)
-        cells.append(f"{fullest[0][1]} of 20, {len(alerts(steps))}" if fullest else "")
-        two = paraphrases(told[language]) if language in told else None
-        cells.append(f"{two.precision:.2f} / {two.recall:.2f}" if two else "")
-        sys.stdout.write(f"| {' | '.join(cells)} |\n")
+        four = [paraphrases(some[language]) for some in told if language in some]
+        cells.append(
+            f"{mean(two.precision for two in four):.2f} / {mean(two.recall for two in four):.2f}" if four else ""
+        )
+        write(f"| {' | '.join(cells)} |\n")
+    write("\n| language | events | one alert: new edition, ten hours old | headlines in the largest cluster, others |")
+    write("\n|---|---|---|---|\n")
+    by_language = groupby(breaking_events().items(), key=lambda event: event[0][0])
+    for language, group in by_language:
+        events = [headlines for _, headlines in group]
+        cold, warm = ([burst(language, headlines, at) for headlines in events] for at in (COLD, WARM))
+        one = [sum(found.alerts == 1 for found in some) for some in (cold, warm)]
+        largest, strangers = (mean(getattr(found, name) for found in cold + warm) for name in ("largest", "strangers"))
+        write(f"| {language} | {len(events)} | {one[0]}, {one[1]} | {largest:.1f} of 20, {strangers:.1f} |\n")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ class ClusterRule:
     largest: int = 30_000
     """the most stories it takes in: the sums of its vectors have no room for many more (see `pipeline.similarity.centroids`)"""
     bands: int = 60
-    rows: int = 2
-    bucket_capacity: int = 10
+    rows: int = 1
+    bucket_capacity: int = 5
     least_cosine: float = 0.08
     """below it, with decay, a cluster is not considered"""
     decay: int = 24 * HOUR
@@ -29,7 +29,7 @@ class ClusterRule:
     considered: int = 4
     """clusters that get a join score"""
     join_at: float = 0.5
-    weak_join_at: float = 0.35
+    weak_join_at: float = 0.4
     """... in a language of which only a weak background is known"""
     acquainted_at: int = 50
     """while an edition has fewer stories, one shared word that the background holds is not enough to join: it may be common"""
@@ -50,7 +50,7 @@ class ClusterRule:
     """SimHash distance up to which stories are similar, where that is the rule"""
     similar_at: float = 0.25
     """least Jaccard similarity of a similar story"""
-    similar_bands: int = 2
+    similar_bands: int = 6
     """... and the bands it must share to be looked at"""
     similar_kept: int = 10
     spread_prior: float = 50.0
