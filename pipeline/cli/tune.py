@@ -17,7 +17,7 @@ from pipeline.replay import fingerprints
 @click.command("tune")
 @click.argument("stories", type=STORIES)
 @click.option(
-    "--recall", type=click.FloatRange(0, 1, max_open=True), default=0.98, show_default=True, help="Wanted recall."
+    "--recall", type=click.FloatRange(0, 1, max_open=True), default=0.99, show_default=True, help="Wanted recall."
 )
 @click.option(
     "--picture",
@@ -36,7 +36,7 @@ def tune_command(stories: str, recall: float, picture: tuple[Path, ...], no_pict
     with earlier ones in their cluster that are led to one of these. Prints the lines for the settings.
 
     \b
-    Example: newsburst tune samples/uci_sample_3days.jsonl.gz --recall 0.98 --picture tune.svg
+    Example: newsburst tune samples/uci_sample_3days.jsonl.gz --recall 0.99 --picture tune.svg
     """  # noqa: D301 - \b is click's mark for lines to keep
     picture = () if no_picture else picture
     for path in picture:

@@ -28,8 +28,8 @@ from pipeline.similarity.universal import ROWS
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import Weights
 
-CHOICES = tuple((ROWS // rows, rows) for rows in (1, 2, 3, 4, 5, 6, 8))
-"""Bands and rows that use the whole signature."""
+CHOICES = ((ROWS, 1), (ROWS // 2, 1), *((ROWS // rows, rows) for rows in (2, 3, 4, 5, 6, 8)))
+"""Bands and rows: those that use the whole signature, and the default."""
 MAX_SAMPLE = 20_000
 """Stories of the sample that are looked at."""
 
