@@ -73,21 +73,27 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title:
     if sum(widest) + PADDING * len(columns) + 1 > width:
         _print_blocks(cells, names, title)
         return
+    natural = [max(Text(text).cell_len for text in column) for column in zip(names, *cells, strict=True)]
+    fitting = width - PADDING * len(columns) - 1
     table = Table(title=Text(title), title_justify="left", header_style="bold", expand=False)
-    for index, name in enumerate(names):
+    for index, (name, fitted) in enumerate(zip(names, _fitted(natural, widest, fitting), strict=True)):
         number = bool(rows) and isinstance(rows[0][columns[index]], int | float)
-        whole = all(Text(line[index]).cell_len <= widest[index] for line in cells)
-        table.add_column(name, justify="right" if number else "left", min_width=widest[index], no_wrap=whole)
+        table.add_column(name, justify="right" if number else "left", width=fitted)
     for line in cells:
         table.add_row(*map(Text, line))
-    fitting = width if width < UNWRAPPED_WIDTH else _natural(cells, names)
-    Console(file=console.file, width=fitting, highlight=False, markup=False, emoji=False).print(table)
+    shown_in = max(width, sum(natural) + PADDING * len(columns) + 1)
+    Console(file=console.file, width=shown_in, highlight=False, markup=False, emoji=False).print(table)
 
 
-def _natural(cells: Sequence[Sequence[str]], names: Sequence[str]) -> int:
-    """The width of a table in which no line is broken."""
-    widths = [max(Text(text).cell_len for text in column) for column in zip(names, *cells, strict=True)]
-    return sum(widths) + PADDING * len(names) + 1
+def _fitted(natural: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+    """The widths of columns that together take up `width` at most: the widest give way first, each down to its least."""
+    widths = list(natural)
+    while sum(widths) > width:
+        index = max(range(len(widths)), key=lambda index: (widths[index] > least[index], widths[index]))
+        if widths[index] <= least[index]:
+            break
+        widths[index] -= 1
+    return widths
 
 
 def _print_blocks(cells: Sequence[Sequence[str]], names: Sequence[str], title: str) -> None:

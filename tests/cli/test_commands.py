@@ -199,6 +199,22 @@ def test_tables_break_no_words_dates_or_urls(width, monkeypatch):
         assert whole in shown
 
 
+@pytest.mark.parametrize("width", [74, 77, 80, 81])
+def test_a_table_is_as_wide_as_the_terminal_at_most(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    values = dict.fromkeys(("april", "may", "all files"), "0.921/0.821/0.868")
+    rows = [
+        {"measure": "two-level B-cubed", **values},
+        {"measure": "delay", **values, "may": "746.1 / 3487.2 / 12013.5"},
+    ]
+    console = Console(width=width, file=StringIO(), markup=False)
+    monkeypatch.setattr(output, "console", console)
+    print_rows(rows, list(rows[0]), "3,000 stories")
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[-1].endswith("┘")
+
+
 def test_replay_passes_over_bad_lines_when_asked(tmp_path):
     path = tmp_path / "some.jsonl"
     path.write_text(f"{GOOD}\nnonsense\n{GOOD.replace('a.example/b', 'a.example/c')}\n")
