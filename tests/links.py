@@ -1,8 +1,8 @@
 """Alerts of one happening in several languages. `python -m tests.links` learns the weights of links and measures them.
 
-Each event and language of `one_event_many_languages.csv` is one alert. The weights are learned on one half of the events and
-measured on the other, and the other way round. Events that are alike (two quakes, two takeovers) are in the same half, and so are
-those that happen in the same country.
+Each event in each language of `one_event_many_languages.csv` is one alert. The weights are learned on one half of the
+events and measured on the other, and the other way round. The two quakes and the two takeovers in Italy are in the same
+half, and so are events that happen in the same country. The two ferry accidents and the two resignations are not.
 """
 
 import itertools
@@ -32,7 +32,7 @@ RIDGE = 0.5
 
 
 def alerts():
-    """(event, language) of each alert, with its headlines."""
+    """The headlines of each alert, by event and language."""
     found = defaultdict(list)
     for rows in multilingual.rows("one_event_many_languages").values():
         for row in rows:
@@ -41,7 +41,7 @@ def alerts():
 
 
 def pairs(events):
-    """The pairs of alerts of these events that have different languages, with whether they are of one event."""
+    """The pairs of alerts of these events in different languages: whether both are of one event, and their profiles."""
     profiles = {
         (event, language): link.profile(tuple(titles), language)
         for (event, language), titles in alerts().items()
@@ -78,7 +78,7 @@ def scores(some, weights):
 
 
 def main():
-    """Print both."""
+    """Print precision and recall of both halves, and the weights learned on all events."""
     events = {event for event, _ in alerts()}
     halves = [list(pairs(HALF)), list(pairs(events - HALF))]
     for learned, measured in (halves, halves[::-1]):

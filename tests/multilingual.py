@@ -1,6 +1,6 @@
-"""Headlines in many languages as streams. `python -m tests.multilingual` prints the tables of docs/quality.md.
+"""Headlines in many languages as streams. `python -m tests.multilingual` prints two tables of docs/quality.md.
 
-When each comes is made up: the stories of an event over one to four hours, all events over half a day.
+Arrival times are made up: events begin within half a day, and the stories of each come within one to four hours.
 """
 
 import csv
@@ -24,7 +24,7 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 RECEIVED = NOON + timedelta(days=30)
 HALF_A_DAY = 12 * 60
 COLD, WARM = 5, 10 * 60
-"""Minutes after the first story of all at which an event breaks."""
+"""Minutes after the beginning of the stream (noon) at which a breaking event begins."""
 
 
 def rows(name):
@@ -37,7 +37,7 @@ def rows(name):
 
 
 def story(identity, row, minutes):
-    """A story whose language nobody names; `minutes` after noon."""
+    """A story that comes `minutes` after noon and does not name its language."""
     return Story(
         id=identity,
         url=f"https://{row['publisher'].encode().hex()[:40]}.example/{identity}",
@@ -48,7 +48,7 @@ def story(identity, row, minutes):
 
 
 def stream(of_language, seed=1, breaking=None, breaks_at=COLD):
-    """Stories in order, and the event of each: those of `breaking`, every five minutes from `breaks_at` on, among the others."""
+    """Stories in order, and the event of each. Those of `breaking` come every five minutes from `breaks_at` on."""
     draw = random.Random(seed)
     by_event = defaultdict(list)
     for row in of_language:
@@ -78,14 +78,14 @@ def alerts(steps):
 
 
 def scores(steps, events):
-    """B-cubed over the stories whose event has others."""
+    """B-cubed over the stories of events that have more than one."""
     clusters, sizes = final_clusters(steps), Counter(events.values())
     ids = [identity for identity in events if sizes[events[identity]] > 1]
     return bcubed([clusters[identity] for identity in ids], [events[identity] for identity in ids])
 
 
 def paraphrases(of_language):
-    """The two events of a language, told by turns: their scores."""
+    """The scores of the two events of a language, whose stories come in turns."""
     numbers = Counter()
     stories, events = [], {}
     for row in of_language:
@@ -102,7 +102,7 @@ class Burst(NamedTuple):
     """What became of a breaking event among other news."""
 
     largest: int
-    """of its headlines, how many are in the cluster that has most"""
+    """how many of its headlines are in the cluster that holds most of them"""
     strangers: int
     """other headlines in that cluster"""
     alerts: int
@@ -110,7 +110,7 @@ class Burst(NamedTuple):
 
 
 def burst(language, headlines, breaks_at):
-    """A breaking event of some headlines among the other headlines of `multilingual.csv` in the language."""
+    """Replay a breaking event of these headlines among the other headlines of `multilingual.csv` in the language."""
     others = [row for row in rows("multilingual")[language] if row["event"] != "main"]
     event = [row | {"event": "breaking"} for row in headlines]
     stories, events = stream([*event, *others], breaking="breaking", breaks_at=breaks_at)
@@ -122,7 +122,7 @@ def burst(language, headlines, breaks_at):
 
 
 def breaking_events():
-    """The headlines of each breaking event, by language and event; those of `multilingual.csv` are event 0."""
+    """The headlines of each breaking event, by language and event; `main` of `multilingual.csv` is event 0."""
     found = defaultdict(list)
     for language, of_language in rows("breaking_events").items():
         for row in of_language:

@@ -1,4 +1,4 @@
-"""Links of events of different editions that are one happening, and the reports on them."""
+"""Links of events of different editions that are probably one happening, and the reports on them."""
 
 from alembic import op
 
@@ -22,10 +22,10 @@ CREATE INDEX event_links_other_id_idx ON news.event_links (other_id);
 CREATE INDEX events_merged_into_idx ON news.events (merged_into);
 CREATE INDEX event_updates_alerts_idx ON news.event_updates (at) WHERE sequence = 1;
 COMMENT ON TABLE news.event_links IS 'Events of different editions that are probably one happening.';
-COMMENT ON COLUMN news.event_links.other_id IS 'An event of another edition. Each link stands twice, once for each of its events.';
+COMMENT ON COLUMN news.event_links.other_id IS 'An event of another edition. Each link has two rows, one for each of its events.';
 COMMENT ON COLUMN news.event_links.score IS 'How probable it is that both are one happening, from .7 to 1.';
 COMMENT ON COLUMN news.event_links.places IS 'Countries that the alerts of both name, as codes of ISO 3166.';
-COMMENT ON COLUMN news.event_links.numbers IS 'Numbers that both name, with a point for each comma.';
+COMMENT ON COLUMN news.event_links.numbers IS 'Numbers that both name, with commas written as points.';
 """
 
 REPORTS = """
@@ -42,7 +42,7 @@ CREATE FUNCTION news.happening(event text) RETURNS SETOF text LANGUAGE sql STABL
     )
     SELECT id FROM same
 $$;
-COMMENT ON FUNCTION news.happening IS 'An event, and all events that are one happening with it: by links between editions, by their links, and by merges.';
+COMMENT ON FUNCTION news.happening IS 'An event, and all events that are probably one happening with it: linked to it or merged with it, directly or through others.';
 
 CREATE FUNCTION news.report_linked_events(event text)
 RETURNS TABLE (event_id text, edition text, headline text, state text, started_at timestamptz, minutes_earlier numeric, score double precision,
@@ -57,7 +57,7 @@ LANGUAGE sql STABLE AS $$
     LEFT JOIN news.event_links l ON l.event_id = event AND l.other_id = e.id
     ORDER BY a.at, e.id
 $$;
-COMMENT ON FUNCTION news.report_linked_events IS 'The events of other editions that are probably one happening with this one, in the order of their alerts; minutes_earlier is how long before its alert theirs came. Those without a score are linked through another event.';
+COMMENT ON FUNCTION news.report_linked_events IS 'The events of other editions that are probably one happening with this one, in the order of their alerts; minutes_earlier is by how many minutes their alerts came before its alert, negative if later. Those without a score are linked through another event.';
 
 CREATE FUNCTION news.report_world(since timestamptz DEFAULT now() - interval '1 day')
 RETURNS TABLE (event_id text, headline text, editions text[], events bigint, stories bigint, publishers bigint, started_at timestamptz,
@@ -90,7 +90,7 @@ LANGUAGE sql STABLE AS $$
     GROUP BY m.happening
     ORDER BY max(m.last_seen) DESC, m.happening
 $$;
-COMMENT ON FUNCTION news.report_world IS 'Happenings that broke in several editions and had a story since then, the latest first: the event that broke first, the editions in the order of their alerts, and stories and publishers counted over all languages.';
+COMMENT ON FUNCTION news.report_world IS 'Happenings that broke in several editions and had a story since the given time, the one with the latest story first: the event that broke first, the editions in the order of their alerts, and stories and publishers counted over all languages.';
 """
 
 DROP = """
@@ -104,11 +104,11 @@ DROP TABLE news.event_links;
 
 
 def upgrade() -> None:
-    """Make the table and the reports. Alerts from before get their links when they are written again."""
+    """Make the table and the reports. Old alerts are compared with new ones, with each other only if written again."""
     op.execute(LINKS)
     op.execute(REPORTS)
 
 
 def downgrade() -> None:
-    """Take them away."""
+    """Drop the table and the reports."""
     op.execute(DROP)

@@ -73,7 +73,11 @@ def linked(event_id: str, as_json: bool) -> None:
 
 
 @report_command.command()
-@click.option("--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="In UTC.  [default: a day ago]")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
+    help="Only what had a story since then, in UTC.  [default: a day ago]",
+)
 @json_option
 def world(since: datetime | None, as_json: bool) -> None:
     """What broke in several editions, with stories and publishers counted over all of them; the latest first.

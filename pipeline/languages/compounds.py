@@ -1,4 +1,4 @@
-"""Compounds: a German "Brückeneinsturz" is "Brücken" and "Einsturz", which other headlines write as words of their own.
+"""Compounds: a German "Brückeneinsturz" is "Brücken" and "Einsturz", which other headlines write as separate words.
 
 A word is split into the words of a list with the largest geometric mean of frequencies, if that is larger than its own frequency
 (Koehn and Knight, "Empirical methods for compound splitting", 2003). The lists are the most frequent words of wordfreq in order
@@ -19,7 +19,7 @@ LINKS = {
     "nl": ("", "s", "e", "n", "en"),
     "sv": ("", "s"),
 }
-"""The languages whose compounds are split, with what may follow a part."""
+"""The languages whose compounds are split, each with the letters that may follow a part, the last part too."""
 SHORTEST_PART = 4
 SHORTEST_UNKNOWN = 5
 LONGEST_COMPOUND = 40
@@ -36,14 +36,14 @@ class _Cover(NamedTuple):
 
 @cache
 def ranks(language: str) -> dict[str, int]:
-    """The words that can be parts of compounds, in small letters, with their ranks by frequency from 1 on."""
+    """The words that can be parts of compounds, in small letters, with their ranks by frequency, starting at 1."""
     path = resources.files(__package__) / "parts" / f"{language}.txt.gz"
     _, *words = gzip.decompress(path.read_bytes()).decode().splitlines()  # the first line says where they come from
     return {word: rank for rank, word in enumerate(words, 1) if word}
 
 
 def split(word: str, language: str) -> tuple[str, ...]:
-    """The parts of a word in small letters, without what links them; the word alone if it is no compound."""
+    """The parts of a word in small letters, without the letters after them; the word alone if it is no compound."""
     if language not in LINKS or not 2 * SHORTEST_PART <= len(word) <= LONGEST_COMPOUND:
         return (word,)
     known = ranks(language)
@@ -59,7 +59,7 @@ def split(word: str, language: str) -> tuple[str, ...]:
 
 
 def _extended(reached: dict[int, _Cover], word: str, language: str) -> dict[int, _Cover]:
-    """By where they end: the most frequent covers with one part more."""
+    """Covers with one more part, by where they end: for each end the one with the most frequent parts."""
     known = ranks(language)
     further: dict[int, _Cover] = {}
     for start, cover in reached.items():

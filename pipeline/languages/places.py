@@ -1,7 +1,8 @@
-"""Places: which countries a text names, in any language that the Unicode CLDR knows.
+"""Places: which countries a text names, in the languages that both `identify` and the Unicode CLDR know.
 
-The names of countries, and of the cities that time zones are called by, come from the CLDR (`scripts/place-names`). Languages put
-endings to names ("Peru" becomes "peruanisch"), so a name counts wherever a word begins with it, without its last vowels.
+The names of countries, and of the cities after which time zones are named, come from the CLDR (`scripts/place-names`).
+Languages add endings to names ("Peru" becomes "peruanisch"), so a name counts wherever a word begins with it. Vowels at
+the end of the name are cut off first.
 """
 
 import gzip
@@ -15,11 +16,11 @@ from pipeline.languages.background import ALIASES
 from pipeline.languages.words import fold
 
 UNSPACED = frozenset(["ja", "ko", "km", "lo", "my", "th", "zh"])
-"""Languages in which a name can stand anywhere in a run of signs, or be followed by another word."""
+"""Languages in which a name counts anywhere, not just where a word begins; most write no spaces between words."""
 SHORTEST_STEM = 4
-"""Letters that are kept of a name, at least."""
+"""The fewest letters of a stem; a name that would be cut to fewer stays whole."""
 SHORTEST_SIGNS = 2
-"""Signs that a name has, at least, where words are not parted."""
+"""The fewest characters of a name that counts."""
 _LAST_VOWELS = regex.compile(r"[aeiouyаеиоуыэюяієїαεηιουω]+$")
 
 
@@ -38,7 +39,7 @@ def _all() -> dict[str, dict[str, str]]:
 
 @cache
 def _names(language: str) -> "tuple[regex.Pattern[str], dict[str, str]]":
-    """A pattern that finds the beginnings of names, the longest first; and what country each is of."""
+    """A pattern that finds the stems of names, trying the longest first; and the country of each stem."""
     codes: dict[str, str] = {}
     unspaced = language in UNSPACED
     for name, code in _all().get(ALIASES.get(language, language), {}).items():

@@ -1,7 +1,8 @@
-"""Sounds: a word as classes of consonants, so that a name is the same in all scripts that spell it.
+"""Sounds: a word as classes of consonants, so that a name gives the same classes in different scripts.
 
-"Arequipa", "Арекипа", "アレキパ" and "أريكيبا" are all RKP. The idea is that of Soundex (Russell, US patent 1,261,167, 1918),
-without vowels, many of which Arabic does not write, and with one class for consonants that Japanese does not tell apart.
+"Arequipa", "Арекипа", "アレキパ" and "أريكيبا" are all RKP. The idea is that of Soundex (Russell, US patent 1,261,167,
+1918). Vowels do not count at all, since Arabic leaves many of them out, and l and r are one class, since Japanese does
+not tell them apart.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Link: which alerts of different editions are about one happening.
 
-Two alerts are compared by what their headlines share although they are in different languages: the countries they name, numbers,
-and words that sound alike, which are names. The score is logistic. Its weights were learned on `tests/headlines/`, that is on
-invented headlines about invented events. A link says that two events are probably one; it never merges them.
+Two alerts are compared by what their headlines can share across languages: countries, numbers, and rare words that
+sound alike, which are mostly names. The score is logistic. Its weights were learned by `tests/links.py` on invented
+headlines about invented events. A link says that two events are probably one happening; it never merges them.
 
 The score is a function of two alerts and nothing else, so links do not depend on the order in which alerts come.
 """
@@ -27,23 +27,23 @@ from pipeline.records import EventUpdate
 from pipeline.stages.weights import probability
 
 REACH = timedelta(days=1)
-"""How far apart in stream time two alerts can be that are linked."""
+"""How far apart in stream time two linked alerts can be."""
 LINK_AT = 0.7
-"""Score from which they are."""
+"""The score from which they are linked."""
 COMMON = 0.004
-"""The share of a language's headlines from which a word is too common to be a name."""
+"""A word that more than this share of a language's headlines hold is too common to be a name."""
 SHORTEST_NAME = 3
-"""Classes of consonants that a name has, at least."""
+"""The fewest classes of consonants that a name has."""
 LONGEST_HANGUL = 8
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
 _KATAKANA = regex.compile(r"[\p{Katakana}\u30fc]+")
 _NUMBER = regex.compile(r"\p{Nd}+(?:[.,]\p{Nd}+)*")
 ROUND = frozenset(["10", "20", "24", "30", "100"])
-"""Numbers that say nothing; neither do those of one digit and years."""
+"""Numbers that do not count, because they are too common; nor do numbers of one digit, and years."""
 _YEAR = regex.compile(r"(?:19|20)\d\d")
 
 Shares = dict[str, float]
-"""For each of some things, the share of the headlines that name it."""
+"""Things that headlines name, each with the share of the headlines that name it."""
 
 
 class LinkWeights(NamedTuple):
@@ -51,15 +51,15 @@ class LinkWeights(NamedTuple):
 
     bias: float
     places: float
-    """of the sum over shared countries of the geometric mean of their shares"""
+    """of the sum, over the countries that both name, of the geometric mean of the country's two shares"""
     place: float
     """of whether both name the same country most often"""
     numbers: float
-    """of ln(1 + 3 times the same of shared numbers, where a decimal fraction counts one and a half times)"""
+    """of ln(1 + 3 times the same sum over shared numbers, where a number with a point or comma counts 1.5 times)"""
     names: float
-    """of ln(1 + the same of shared sounds, each by how many classes it has more than two)"""
+    """of ln(1 + the same sum over shared names, each times the number of its consonant classes less two)"""
     name: float
-    """of ln(1 + the largest of these)"""
+    """of ln(1 + the largest term of that sum)"""
     nothing: float
     """of whether neither a number nor a name is shared"""
 
@@ -87,11 +87,11 @@ class Link(NamedTuple):
     places: list[str]
     """the countries that the alerts of both name, as codes of ISO 3166"""
     numbers: list[str]
-    """the numbers that both name, with a point for each comma"""
+    """the numbers that both name, with commas written as points"""
 
 
 class Profile(NamedTuple):
-    """What the headlines of an alert name."""
+    """The places, numbers and names in the headlines of an alert, with their shares."""
 
     places: Shares
     numbers: Shares
@@ -99,7 +99,7 @@ class Profile(NamedTuple):
 
 
 def alert_of(update: EventUpdate) -> Alert:
-    """What links need of the first update of an event."""
+    """The part of an event's first update that links need."""
     return Alert(update.event_id, update.edition, update.at, tuple(story.title for story in update.stories))
 
 
@@ -122,7 +122,7 @@ def link(alert: Alert, other: Alert) -> Link | None:
 
 @lru_cache(maxsize=1_024)
 def profile(headlines: tuple[str, ...], edition: str) -> Profile:
-    """What some headlines in the language of an edition name."""
+    """What headlines name that are in the language of an edition."""
     return Profile(
         _shares([places(headline, edition) for headline in headlines]),
         _shares([_numbers(headline) for headline in headlines]),
@@ -140,7 +140,7 @@ def link_score(left: Profile, right: Profile) -> float:
 
 
 def features(left: Profile, right: Profile) -> LinkWeights:
-    """The features of two alerts, in the places of their weights."""
+    """The features of two alerts, in the order of their weights."""
     numbers = math.fsum(
         share * (1.5 if "." in number else 1.0) for number, share in _shared(left.numbers, right.numbers).items()
     )
@@ -165,7 +165,7 @@ def _most(shares: Shares) -> str:
 
 
 def _numbers(headline: str) -> set[str]:
-    """The numbers of a headline that say something, with a point for each comma."""
+    """The numbers of a headline that count, with commas written as points."""
     found = (
         "".join(str(unicodedata.decimal(sign, sign)) for sign in number).replace(",", ".")
         for number in _NUMBER.findall(headline)
@@ -174,7 +174,7 @@ def _numbers(headline: str) -> set[str]:
 
 
 def _names(headline: str, edition: str) -> set[str]:
-    """The sounds of the words of a headline that may be names: words that are rare and, where that marks names, capitalised."""
+    """The sounds of the words of a headline that may be names: rare words that do not begin with a small letter."""
     known = background(edition)
     candidates = [word for word, part in words(headline, edition) if not part or _KATAKANA.fullmatch(word)]
     candidates += [

@@ -1,4 +1,4 @@
-"""Links of events: an alert is compared with those of all other editions. All editions meet only here, in Postgres."""
+"""Links of events: an alert is compared with those of all other editions. Editions meet only here, in Postgres."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from pipeline.stages.link import REACH, Alert, Link, alert_of, link
 from pipeline.storage.schema import event_links, event_updates
 
 LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('newsburst.event_links'))")
-"""Held to the end of the transaction, so that of two alerts that come at once the second one sees the first."""
+"""Held until the transaction ends: when two alerts are written at once, the second transaction sees the first alert."""
 
 
 def write_links(connection: sa.Connection, alerts: Sequence[EventUpdate]) -> None:
-    """Write the links of alerts, which the same transaction has written; a link that is there stays as it is.
+    """Write the links of alerts that the same transaction has written; links that exist already stay as they are.
 
-    Whatever the order in which alerts come, all of them are compared: the links are a function of the set of alerts.
+    Every alert is compared with every other, whatever their order: the links are a function of the set of alerts.
     """
     connection.execute(LOCK)
     rows = [row for alert in alerts for found in _links(connection, alert_of(alert)) for row in _both_ways(found)]

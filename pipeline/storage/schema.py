@@ -162,13 +162,13 @@ event_links = Table(
         Text,
         ForeignKey(events.c.id, ondelete="CASCADE"),
         primary_key=True,
-        comment="An event of another edition. Each link stands twice, once for each of its events.",
+        comment="An event of another edition. Each link has two rows, one for each of its events.",
     ),
     Column("score", Double, nullable=False, comment="How probable it is that both are one happening, from .7 to 1."),
     Column(
         "places", ARRAY(Text), nullable=False, comment="Countries that the alerts of both name, as codes of ISO 3166."
     ),
-    Column("numbers", ARRAY(Text), nullable=False, comment="Numbers that both name, with a point for each comma."),
+    Column("numbers", ARRAY(Text), nullable=False, comment="Numbers that both name, with commas written as points."),
     Index(None, "other_id"),
     comment="Events of different editions that are probably one happening.",
 )
