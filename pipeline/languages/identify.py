@@ -115,6 +115,16 @@ OF_COUNTRY = {
 
 
 @cache
+def countries_of(language: str) -> frozenset[str]:
+    """The countries (ISO 3166) that have newspapers in a language."""
+    return frozenset(
+        "GB" if country == "uk" else country.upper()
+        for country, languages in OF_COUNTRY.items()
+        if language in languages.split()
+    )
+
+
+@cache
 def _identifier() -> LanguageIdentifier:
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     known = set(identifier.labels)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import regex
 
 from pipeline.languages.background import background
+from pipeline.languages.identify import countries_of
 from pipeline.languages.places import places
 from pipeline.languages.sounds import sounds
 from pipeline.languages.words import fold, stop_words, tokenise, words
@@ -28,18 +29,24 @@ from pipeline.stages.weights import probability
 
 REACH = timedelta(days=1)
 """How far apart in stream time two linked alerts can be."""
-LINK_AT = 0.7
+LINK_AT = 0.75
 """The score from which they are linked."""
 COMMON = 0.004
 """A word that more than this share of a language's headlines hold is too common to be a name."""
 SHORTEST_NAME = 3
 """The fewest classes of consonants that a name has."""
+MOST_HEADLINES, LONGEST_HEADLINE, MOST_WORDS = 50, 300, 60
+"""Headlines of an alert, and characters and words of a headline, that are looked at."""
+AT_HOME = 0.2
+"""The share of headlines abroad that name a country from which its own newsrooms need not name it."""
 LONGEST_HANGUL = 8
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
 _KATAKANA = regex.compile(r"[\p{Katakana}\u30fc]+")
-_NUMBER = regex.compile(r"\p{Nd}+(?:[.,]\p{Nd}+)*")
+_NUMBER = regex.compile(r"(?<![\p{L}\p{Nd}][-\u2010\u2011]?)\p{Nd}{1,12}(?:[.,]\p{Nd}{1,6})*(?![\p{Nd}])")
+"""A number that is no part of a name, as those of COVID-19 and F-16 are."""
 ROUND = frozenset(["10", "20", "24", "30", "100"])
 """Numbers that do not count, because they are too common; nor do numbers of one digit, and years."""
+_LANGUAGE = regex.compile(r"[a-z]{2,3}")
 _YEAR = regex.compile(r"(?:19|20)\d\d")
 
 Shares = dict[str, float]
@@ -51,7 +58,7 @@ class LinkWeights(NamedTuple):
 
     bias: float
     places: float
-    """of the sum, over the countries that both name, of the geometric mean of the country's two shares"""
+    """of the sum, over the countries that both name, of the geometric mean of the country's two shares; 1 at most"""
     place: float
     """of whether both name the same country most often"""
     numbers: float
@@ -64,7 +71,15 @@ class LinkWeights(NamedTuple):
     """of whether neither a number nor a name is shared"""
 
 
-WEIGHTS = LinkWeights(bias=-4.95, places=3.89, place=1.42, numbers=9.3, names=5.39, name=1.5, nothing=-0.96)
+WEIGHTS = LinkWeights(bias=-4.43, places=3.62, place=1.7, numbers=3.88, names=5.74, name=-0.56, nothing=-0.84)
+
+
+class Profile(NamedTuple):
+    """The places, numbers and names in the headlines of an alert, with their shares."""
+
+    places: Shares
+    numbers: Shares
+    names: Shares
 
 
 class Alert(NamedTuple):
@@ -74,7 +89,7 @@ class Alert(NamedTuple):
     edition: str
     at: datetime
     """stream time of its edition"""
-    headlines: tuple[str, ...]
+    profile: Profile
 
 
 class Link(NamedTuple):
@@ -90,39 +105,49 @@ class Link(NamedTuple):
     """the numbers that both name, with commas written as points"""
 
 
-class Profile(NamedTuple):
-    """The places, numbers and names in the headlines of an alert, with their shares."""
-
-    places: Shares
-    numbers: Shares
-    names: Shares
-
-
-def alert_of(update: EventUpdate) -> Alert:
-    """The part of an event's first update that links need."""
-    return Alert(update.event_id, update.edition, update.at, tuple(story.title for story in update.stories))
+def alert_of(update: EventUpdate) -> Alert | None:
+    """The part of an event's first update that links need; None if its edition is no language."""
+    if not _LANGUAGE.fullmatch(update.edition):
+        return None
+    return Alert(
+        update.event_id, update.edition, update.at, profile([story.title for story in update.stories], update.edition)
+    )
 
 
 def link(alert: Alert, other: Alert) -> Link | None:
-    """The link of two alerts, if they are of different editions and probably about one happening."""
-    if alert.edition == other.edition or abs(alert.at - other.at) > REACH:
+    """The link of two alerts, if they are of different editions and probably about one happening.
+
+    They must be about one country, and share a name or a number as well: many things happen in a country on one day.
+    """
+    left, right = alert.profile, other.profile
+    if (
+        alert.edition == other.edition
+        or abs(alert.at - other.at) > REACH
+        or not (_shared(left.numbers, right.numbers) or _shared(left.names, right.names))
+        or not (_shared(left.places, right.places) or _is_home(alert, other) or _is_home(other, alert))
+    ):
         return None
-    left, right = profile(alert.headlines, alert.edition), profile(other.headlines, other.edition)
     score = link_score(left, right)
     if score < LINK_AT:
         return None
     return Link(
-        event_id=alert.event_id,
-        other_id=other.event_id,
-        score=round(score, 3),
-        places=[place for place in left.places if place in right.places],
-        numbers=[number for number in left.numbers if number in right.numbers],
+        alert.event_id,
+        other.event_id,
+        round(score, 3),
+        [place for place in left.places if place in right.places],
+        [number for number in left.numbers if number in right.numbers],
     )
 
 
-@lru_cache(maxsize=1_024)
-def profile(headlines: tuple[str, ...], edition: str) -> Profile:
+def _is_home(alert: Alert, other: Alert) -> bool:
+    """Whether the other alert names a country in which the edition of this one is at home, and need not be named."""
+    home = countries_of(alert.edition)
+    return any(share >= AT_HOME and place in home for place, share in other.profile.places.items())
+
+
+def profile(titles: Sequence[str], edition: str) -> Profile:
     """What headlines name that are in the language of an edition."""
+    headlines = [title[:LONGEST_HEADLINE] for title in titles[:MOST_HEADLINES]]
     return Profile(
         _shares([places(headline, edition) for headline in headlines]),
         _shares([_numbers(headline) for headline in headlines]),
@@ -147,7 +172,7 @@ def features(left: Profile, right: Profile) -> LinkWeights:
     names = [share * max(0, len(name) - 2) for name, share in _shared(left.names, right.names).items()]
     return LinkWeights(
         1.0,
-        math.fsum(_shared(left.places, right.places).values()),
+        min(1.0, math.fsum(_shared(left.places, right.places).values())),
         float(bool(left.places) and bool(right.places) and _most(left.places) == _most(right.places)),
         math.log1p(3.0 * numbers),
         math.log1p(math.fsum(names)),
@@ -175,20 +200,24 @@ def _numbers(headline: str) -> set[str]:
 
 def _names(headline: str, edition: str) -> set[str]:
     """The sounds of the words of a headline that may be names: rare words that do not begin with a small letter."""
-    known = background(edition)
     candidates = [word for word, part in words(headline, edition) if not part or _KATAKANA.fullmatch(word)]
     candidates += [
         run[:end] for run in _HANGUL.findall(headline) for end in range(2, min(len(run), LONGEST_HANGUL) + 1)
     ]
-    found: set[str] = set()
-    for word in candidates:
-        folded = fold(word, edition)
-        if (
-            (word[0].islower() or any(sign.isdigit() for sign in word))
-            or folded in stop_words(edition)
-            or places(word, edition)
-            or any(known.holding.get(token, 0) > COMMON * known.headlines for token in tokenise(word, edition)[0])
-        ):
-            continue
-        found.add(sounds(word))
-    return {name for name in found if len(name) >= SHORTEST_NAME}
+    return {_sound_of_name(word, edition) for word in candidates[:MOST_WORDS]} - {""}
+
+
+@lru_cache(maxsize=65_536)
+def _sound_of_name(word: str, edition: str) -> str:
+    """The sound of a word that may be a name; empty if it is none."""
+    known = background(edition)
+    if (
+        word[0].islower()
+        or any(sign.isdigit() for sign in word)
+        or fold(word, edition) in stop_words(edition)
+        or places(word, edition)
+        or any(known.holding.get(token, 0) > COMMON * known.headlines for token in tokenise(word, edition)[0])
+    ):
+        return ""
+    sound = sounds(word)
+    return sound if len(sound) >= SHORTEST_NAME else ""

@@ -42,6 +42,7 @@ def create_engine(uri: str) -> sa.Engine:
     engine = sa.create_engine(
         url,
         pool_pre_ping=True,
+        isolation_level="READ COMMITTED",  # who waits for a lock has to see what was written under it
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
             "fallback_application_name": f"newsburst {os.getpid()}",  # for who looks into pg_stat_activity

@@ -13,7 +13,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
@@ -149,8 +148,22 @@ event_updates = Table(
     Column("stories_in_window", Integer, nullable=False),
     Column("stories_total", Integer, nullable=False),
     Column("record", JSONB, nullable=False, comment="The whole update as it stands on the topic, with its evidence."),
-    Index("event_updates_alerts_idx", "at", postgresql_where=text("sequence = 1")),
     comment="Every update of every event: the log behind `events`.",
+)
+
+alert_profiles = Table(
+    "alert_profiles",
+    metadata,
+    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("edition", Text, nullable=False),
+    Column("at", Time, nullable=False, comment="Stream time of the alert."),
+    Column(
+        "places", JSONB, nullable=False, comment="Countries (ISO 3166) that its headlines name, with the share that do."
+    ),
+    Column("numbers", JSONB, nullable=False, comment="The same of numbers."),
+    Column("names", JSONB, nullable=False, comment="The same of names, as classes of consonants."),
+    Index(None, "at"),
+    comment="What the headlines of alerts name: by this, events of different editions are linked.",
 )
 
 event_links = Table(
@@ -164,7 +177,7 @@ event_links = Table(
         primary_key=True,
         comment="An event of another edition. Each link has two rows, one for each of its events.",
     ),
-    Column("score", Double, nullable=False, comment="How probable it is that both are one happening, from .7 to 1."),
+    Column("score", Double, nullable=False, comment="How probable it is that both are one happening, from .75 to 1."),
     Column(
         "places", ARRAY(Text), nullable=False, comment="Countries that the alerts of both name, as codes of ISO 3166."
     ),

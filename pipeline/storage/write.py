@@ -21,7 +21,7 @@ from pipeline.records import Assignment, Cluster, EventUpdate, Record
 from pipeline.similarity import simhash
 from pipeline.storage import schema
 from pipeline.storage.engine import create_engine, explained
-from pipeline.storage.links import write_links
+from pipeline.storage.links import alerts_of, write_links
 
 log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ class Writer:
         if not records:
             return
         statements = list(_statements(records))
-        alerts = [record for record in records if isinstance(record, EventUpdate) and record.sequence == 1]
+        alerts = alerts_of(record for record in records if isinstance(record, EventUpdate))
         with explained(self.engine):
             for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
                 with attempt, _refusals(), self.engine.begin() as connection:

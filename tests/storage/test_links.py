@@ -4,6 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
@@ -14,7 +15,7 @@ from pipeline.storage.read import Reader
 from pipeline.storage.write import Writer
 from tests.multilingual import NOON, rows
 
-QUAKE = ["es", "ru", "ja"]
+QUAKE = ["es", "ru", "en"]
 
 
 def update(event, language, minutes, state="started", sequence=1, **fields):
@@ -117,7 +118,7 @@ def reader(database):
 
 def test_the_report_of_an_event_names_those_linked_with_it_in_the_order_of_their_alerts(reader):
     found = reader.linked("e-quake-peru-ru")
-    assert [(row["edition"], row["minutes_earlier"]) for row in found] == [("es", 10), ("ja", -10)]
+    assert [(row["edition"], row["minutes_earlier"]) for row in found] == [("es", 10), ("en", -10)]
     assert all("PE" in row["places"] for row in found)
     assert reader.linked("e-quake-iran-tr") == []
 
@@ -131,7 +132,7 @@ def test_the_world_counts_a_publisher_once_over_all_editions(database, reader):
     ]
     write(database, told)
     (row,) = reader.world(NOON)
-    assert (row["event_id"], row["editions"], row["events"]) == ("e-quake-peru-es", ["es", "ru", "ja"], 3)
+    assert (row["event_id"], row["editions"], row["events"]) == ("e-quake-peru-es", ["es", "ru", "en"], 3)
     assert (row["stories"], row["publishers"]) == (6, 4)
     assert reader.world(NOON + timedelta(days=1)) == []
 
@@ -140,4 +141,53 @@ def test_an_event_that_was_merged_into_another_stays_linked_by_it(database, read
     survivor = update("ferry-java", "ru", 40, event_id="e-other-ru", cluster_id="c-other-ru")
     merged = update("quake-peru", "ru", 50, state="ended", sequence=2, merged_into="e-other-ru")
     write(database, [survivor, merged])
-    assert [row["event_id"] for row in reader.linked("e-quake-peru-es")] == ["e-quake-peru-ja", "e-other-ru"]
+    assert [row["event_id"] for row in reader.linked("e-quake-peru-es")] == ["e-quake-peru-en", "e-other-ru"]
+
+
+def test_an_alert_that_comes_again_with_other_headlines_gets_other_links(database, reader):
+    (spanish, *_) = ALERTS
+    write(database, [update("verdict-peru", "es", 0, event_id=spanish.event_id)])
+    assert {event for event, _, _ in links(database)} == {"e-quake-peru-ru", "e-quake-peru-en"}
+
+
+def test_an_event_that_is_deleted_meanwhile_is_not_linked_and_the_alert_is_kept(database):
+    """As `newsburst retain --events` deletes them."""
+    write(database, ALERTS[:1])
+    engine, writer = create_engine(database), Writer(database)
+    with ThreadPoolExecutor(1) as pool, engine.connect() as connection:
+        connection.execute(sa.text("DELETE FROM news.events WHERE id = :id"), {"id": ALERTS[0].event_id})
+        writing = pool.submit(writer.write_acceptable, [ALERTS[1]])
+        with pytest.raises(TimeoutError):
+            writing.result(1)  # it waits for the deletion
+        connection.commit()
+        assert writing.result(30) == []
+    writer.close()
+    engine.dispose()
+    assert links(database) == []
+    reader = Reader(database)
+    assert [row["id"] for row in reader.events()] == [ALERTS[1].event_id]
+    reader.close()
+
+
+def test_the_world_follows_merges_and_leaves_out_stories_of_later_events(database, reader):
+    survivor = update("ferry-java", "ru", 300, event_id="e-other-ru", cluster_id="c-quake-peru-ru")
+    merged = update("quake-peru", "ru", 50, state="ended", sequence=2, merged_into="e-other-ru")
+    later = update("verdict-peru", "es", 400, event_id="e-later-es", cluster_id="c-quake-peru-es")
+    stories = [
+        *assignments("quake-peru", "es", 0, ["el pais"]),
+        *(replace_id(row) for row in assignments("quake-peru", "es", 420, ["later"])),
+    ]
+    write(database, [survivor, merged, later, *stories])
+    (row,) = reader.world(NOON + timedelta(minutes=200))
+    assert (row["event_id"], row["editions"], row["stories"]) == ("e-quake-peru-es", ["es", "en", "ru"], 1)
+
+
+def replace_id(row):
+    """The assignment of another story."""
+    return msgspec.structs.replace(row, story=msgspec.structs.replace(row.story, id=row.story.id + "-later"))
+
+
+@pytest.mark.parametrize("into", ["e-gone", "e-quake-peru-ru"])
+def test_an_event_merged_into_none_that_is_there_survives(database, reader, into):
+    write(database, [update("quake-peru", "ru", 50, state="ended", sequence=2, merged_into=into)])
+    assert [row["event_id"] for row in reader.linked("e-quake-peru-es")] == ["e-quake-peru-ru", "e-quake-peru-en"]
