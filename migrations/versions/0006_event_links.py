@@ -110,25 +110,25 @@ LANGUAGE sql STABLE AS $$
         SELECT e.*, a.at AS alerted_at
         FROM news.events e JOIN news.event_updates a ON a.event_id = e.id AND a.sequence = 1
         WHERE e.id IN (SELECT id FROM pair)
-    ), head AS (
-        SELECT id FROM linked h
-        WHERE NOT EXISTS (
-            SELECT FROM pair JOIN linked earlier ON earlier.id = pair.other_id
-            WHERE pair.id = h.id AND (earlier.alerted_at, earlier.id) < (h.alerted_at, h.id)
-        )
-    ), member AS (
+    ), later AS MATERIALIZED (
+        SELECT DISTINCT pair.id FROM pair JOIN linked l ON l.id = pair.id JOIN linked o ON o.id = pair.other_id
+        WHERE (o.alerted_at, o.id) < (l.alerted_at, l.id)
+    ), head AS MATERIALIZED (
+        SELECT id FROM linked EXCEPT SELECT id FROM later
+    ), member AS MATERIALIZED (
         SELECT id AS head, id FROM head
         UNION SELECT head.id, pair.other_id FROM head JOIN pair USING (id)
         UNION SELECT head.id, further.other_id FROM head JOIN pair USING (id) JOIN pair further ON further.id = pair.other_id
-    ), happening AS (
+    ), happening AS MATERIALIZED (
         SELECT m.head, array_agg(l.edition ORDER BY l.alerted_at, l.id) AS editions, count(*) AS events, max(l.last_seen) AS last_seen
         FROM member m JOIN linked l USING (id)
         GROUP BY m.head
         HAVING max(l.last_seen) >= since AND count(DISTINCT l.edition) > 1
-    ), told AS (
+    ), told AS MATERIALIZED (
         SELECT m.head, count(DISTINCT (s.edition, s.id)) AS stories, count(DISTINCT s.family) AS publishers
         FROM happening JOIN member m USING (head) JOIN linked l USING (id)
-        JOIN news.cluster_stories c ON c.edition = l.edition AND c.cluster_id IN (SELECT news.cluster_family(l.cluster_id))
+        CROSS JOIN LATERAL news.cluster_family(l.cluster_id) AS f (id)
+        JOIN news.cluster_stories c ON c.edition = l.edition AND c.cluster_id = f.id
         JOIN news.stories s ON s.edition = c.edition AND s.id = c.story_id
         WHERE NOT s.retracted AND s.crawled_at >= l.first_seen
           AND NOT EXISTS (
