@@ -21,22 +21,22 @@ def alerts_of(updates: Iterable[EventUpdate]) -> list[Alert]:
 
 
 def write_links(connection: sa.Connection, alerts: Sequence[Alert]) -> None:
-    """Write the links of alerts, whose events the same transaction has written, in place of the links that they had.
+    """Write the links of alerts, whose events the same transaction has written; links that exist already stay as they are.
 
     Every alert is compared with every other, whatever their order: the links are a function of the set of alerts.
     """
     connection.execute(LOCK)
     for alert in alerts:
         _write_profile(connection, alert)
-        columns, found = event_links.c, {link.other_id: link for link in _links(connection, alert)}
-        had = sa.or_(columns.event_id == alert.event_id, columns.other_id == alert.event_id)
-        connection.execute(sa.delete(event_links).where(had))
+        found = {link.other_id: link for link in _links(connection, alert)}
+        if not found:
+            continue
         # what is being deleted at this moment is waited for, and left out
         there = sa.select(events.c.id).where(events.c.id.in_(found)).order_by(events.c.id)
-        kept = connection.scalars(there.with_for_update(read=True, key_share=True)).all() if found else []
+        kept = connection.scalars(there.with_for_update(read=True, key_share=True)).all()
         rows = [row for event_id in kept for row in _both_ways(found[event_id])]
         if rows:
-            connection.execute(insert(event_links), rows)
+            connection.execute(insert(event_links).on_conflict_do_nothing(), rows)
 
 
 def _write_profile(connection: sa.Connection, alert: Alert) -> None:

@@ -144,12 +144,6 @@ def test_an_event_that_was_merged_into_another_stays_linked_by_it(database, read
     assert [row["event_id"] for row in reader.linked("e-quake-peru-es")] == ["e-quake-peru-en", "e-other-ru"]
 
 
-def test_an_alert_that_comes_again_with_other_headlines_gets_other_links(database, reader):
-    (spanish, *_) = ALERTS
-    write(database, [update("verdict-peru", "es", 0, event_id=spanish.event_id)])
-    assert {event for event, _, _ in links(database)} == {"e-quake-peru-ru", "e-quake-peru-en"}
-
-
 def test_an_event_that_is_deleted_meanwhile_is_not_linked_and_the_alert_is_kept(database):
     """As `newsburst retain --events` deletes them."""
     write(database, ALERTS[:1])
