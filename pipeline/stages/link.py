@@ -119,16 +119,13 @@ def link(alert: Alert, other: Alert) -> Link | None:
 
     They must be about one country, and share a name or a number as well: many things happen in a country on one day.
     """
-    left, right = alert.profile, other.profile
-    if (
-        alert.edition == other.edition
-        or abs(alert.at - other.at) > REACH
-        or not (_shared(left.numbers, right.numbers) or _shared(left.names, right.names))
-        or not (_shared(left.places, right.places) or _is_home(alert, other) or _is_home(other, alert))
-    ):
+    if alert.edition == other.edition or abs(alert.at - other.at) > REACH:
         return None
-    score = link_score(left, right)
-    if score < LINK_AT:
+    left, right = alert.profile, other.profile
+    found = features(left, right)
+    of_one_country = found.places or _is_home(alert, other) or _is_home(other, alert)
+    score = _score(found)
+    if found.nothing or not of_one_country or score < LINK_AT:
         return None
     return Link(
         alert.event_id,
@@ -161,7 +158,11 @@ def _shares(named: Sequence[Collection[str]]) -> Shares:
 
 def link_score(left: Profile, right: Profile) -> float:
     """The probability that two alerts are about one happening."""
-    return probability(math.fsum(map(mul, WEIGHTS, features(left, right))))
+    return _score(features(left, right))
+
+
+def _score(found: LinkWeights) -> float:
+    return probability(math.fsum(map(mul, WEIGHTS, found)))
 
 
 def features(left: Profile, right: Profile) -> LinkWeights:

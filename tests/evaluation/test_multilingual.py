@@ -8,7 +8,6 @@ import pytest
 from pipeline.stages.rules import DetectRule
 from tests import multilingual
 
-LANGUAGES = sorted(multilingual.rows("paraphrases"))
 SIX = sorted(multilingual.rows("breaking_events"))
 
 

@@ -13,7 +13,6 @@ from tests import links
 from tests.multilingual import NOON
 
 TITLES = links.alerts()
-EVENTS = {event for event, _ in TITLES}
 
 
 def alert(event, language, at=NOON):

@@ -1,11 +1,22 @@
-"""All that is in the schema `news`, in comparable form."""
+"""Batches of records into a database, and all that is in the schema `news` then, in comparable form."""
 
 from itertools import zip_longest
 
 import sqlalchemy as sa
 
 from pipeline.storage.engine import create_engine
+from pipeline.storage.migrate import migrate
 from pipeline.storage.schema import metadata
+from pipeline.storage.write import Writer
+
+
+def write(uri, *batches):
+    """Migrate a database, and write batches of records into it, each in a transaction."""
+    migrate(uri)
+    writer = Writer(uri)
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
 
 
 def dump(uri):

@@ -14,6 +14,7 @@ from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
 from pipeline.storage.write import Writer
 from tests.multilingual import NOON, rows
+from tests.storage.dump import write
 
 QUAKE = ["es", "ru", "en"]
 
@@ -68,14 +69,6 @@ def links(uri):
         ).all()
     engine.dispose()
     return [tuple(row) for row in found]
-
-
-def write(uri, *batches):
-    migrate(uri)
-    writer = Writer(uri)
-    for batch in batches:
-        writer.write(batch)
-    writer.close()
 
 
 def test_alerts_of_one_happening_are_linked_both_ways(database):

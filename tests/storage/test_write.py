@@ -11,12 +11,11 @@ from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
 from pipeline.storage import engine as engine_module
 from pipeline.storage.engine import DatabaseError, create_engine
-from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
 from pipeline.storage.write import Refused, Writer
 from pipeline.times import HOUR
 from tests.make import fingerprinted
-from tests.storage.dump import dump
+from tests.storage.dump import dump, write
 
 TEXTS = ["earthquake strike nepal capital", "earthquake nepal toll", "bank cut interest rate", "storm hit coast town"]
 RULE = DetectRule(threshold=3, window=HOUR, min_publishers=2)
@@ -29,14 +28,6 @@ def records():
         for step in replay(enumerate(log), detect_rule=RULE)
         for record in (step.assignment, *step.clusters, *step.updates)
     ]
-
-
-def write(uri, *batches):
-    migrate(uri)
-    writer = Writer(uri)
-    for batch in batches:
-        writer.write(batch)
-    writer.close()
 
 
 def test_order_repeats_and_batches_change_nothing(new_database):
