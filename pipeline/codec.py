@@ -1,7 +1,7 @@
 """Records as JSON in UTF-8, and what is wrong with bytes that are none, in words for whoever sent them."""
 
 import re
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -9,6 +9,7 @@ from pipeline.records import Record, Story
 
 R = TypeVar("R", bound=Record)
 
+KNOWN_FIELDS = frozenset(Story.__struct_fields__)
 EXAMPLE = "2026-11-21T09:30:00Z"
 _KINDS = {
     "str": "text in quotes",
@@ -51,7 +52,8 @@ def decode(value: bytes | None, kind: type[R]) -> R:
     if not value:
         raise InvalidRecord(f"The message is empty; it should be a {kind.__name__} as a JSON object.")
     try:
-        return msgspec.json.decode(value, type=kind)
+        record = msgspec.json.decode(value, type=kind)
+        return cast("R", _with_unknown_fields(record, value)) if isinstance(record, Story) else record
     except msgspec.ValidationError as error:
         if kind is Story:
             raise InvalidRecord(_complaint(value, str(error))) from None
@@ -62,6 +64,23 @@ def decode(value: bytes | None, kind: type[R]) -> R:
         raise InvalidRecord(f"Not JSON in UTF-8: {error}.") from None
     except RecursionError:
         raise InvalidRecord("Not readable: the JSON is nested too deeply.") from None
+
+
+def _with_unknown_fields(story: Story, value: bytes) -> Story:
+    """The story with the fields that we do not know in its `extra`."""
+    fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    if fields.keys() <= KNOWN_FIELDS:
+        return story
+    unknown = {name: _value(raw) for name, raw in fields.items() if name not in KNOWN_FIELDS}
+    return msgspec.structs.replace(story, extra=unknown | story.extra)
+
+
+def _value(raw: msgspec.Raw) -> Any:
+    """What JSON means; its own text where that is no value here, as 1e999 is none."""
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.MsgspecError:
+        return str(raw, "utf-8", "replace")
 
 
 def _complaint(value: bytes, complaint: str) -> str:

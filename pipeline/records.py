@@ -5,7 +5,7 @@ optional. `schemas/` holds the JSON Schema of each, written from these classes (
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -45,6 +45,10 @@ class Story(Record, frozen=True, kw_only=True):
     language: Language | None = None
     published_at: Time | None = None
     retracted: Annotated[bool, Meta(description="The publisher took it back: it leaves counts and reports.")] = False
+    extra: Annotated[
+        dict[str, Any],
+        Meta(description="Fields of your own, kept for reports. Any other field that is not listed here is put there."),
+    ] = {}
 
 
 class NormalisedStory(Record, frozen=True, kw_only=True):
@@ -69,6 +73,7 @@ class NormalisedStory(Record, frozen=True, kw_only=True):
     lead: Annotated[list[str], Meta(description="Stems of the content words with which the body begins.")] = []
     body: Annotated[str | None, Meta(description="Clean text of the body; not carried on past the sketches.")] = None
     retracted: bool = False
+    extra: Annotated[dict[str, Any], Meta(description="Fields of the producer's own.")] = {}
 
 
 class Fingerprint(Record, frozen=True, kw_only=True):
@@ -117,6 +122,7 @@ class Assignment(Record, frozen=True, kw_only=True):
             description="The story was known: its text is corrected, or it is retracted. It stays in its cluster, at its time."
         ),
     ] = False
+    revises: Annotated[int | None, Meta(description="Of a revision: position of the story's assignment.")] = None
     body_signature: bytes | None = None
 
 
@@ -192,7 +198,10 @@ class EventUpdate(Record, frozen=True, kw_only=True):
 
     event_id: Id
     sequence: Annotated[int, Meta(description="1 for the alert, then one more with each update.", ge=1)]
-    state: Literal["started", "updated", "ended"]
+    state: Annotated[
+        Literal["started", "updated", "ended", "reopened"],
+        Meta(description="`reopened`: it had ended, and its cluster broke again about the same."),
+    ]
     cluster_id: Id
     edition: str
     position: Annotated[int, Meta(description="Position of the story that caused this update.")]
@@ -231,6 +240,16 @@ class EventUpdate(Record, frozen=True, kw_only=True):
         list[RelatedEvent],
         Meta(description="In an alert: other active events of the edition that read like it, the most alike first."),
     ] = []
+    started_at: Annotated[Time | None, Meta(description="Stream time of the alert.")] = None
+    publishers_total: Annotated[int | None, Meta(description="Publisher families of the event so far.")] = None
+    reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
+    members: Annotated[
+        bytes | None,
+        Meta(
+            description="All its stories, packed in MessagePack as three arrays: steps of position, steps of time in "
+            "microseconds, and nearness to the event's centre from 0 to 100."
+        ),
+    ] = None
 
 
 class EventMark(Record, frozen=True, kw_only=True):
@@ -248,6 +267,7 @@ class EventMark(Record, frozen=True, kw_only=True):
         int | None, Meta(description="The cluster's stories from here on are the event's; if missing, all are.")
     ] = None
     retractions: Annotated[int, Meta(description="How many of its stories were retracted while it was active.")] = 0
+    reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
 
 
 class Detection(Record, frozen=True, kw_only=True):

@@ -1,5 +1,7 @@
 """How the commands print: tables for people, JSON for programs. What comes from elsewhere is shown as text, never obeyed."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -59,6 +61,22 @@ def print_json(value: Any) -> None:
     if not _PLAIN.fullmatch(plain):
         plain = "".join(json.dumps(sign)[1:-1] if _is_obeyed(sign) else sign for sign in plain)
     click.echo(plain)
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as CSV with a header: times in ISO 8601 and UTC, lists and objects as JSON, nothing for what is missing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if rows:
+        writer.writerow(rows[0])
+    writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
+    click.echo(shown(text.getvalue(), keep="\n"), nl=False)
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str) -> None:

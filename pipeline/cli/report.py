@@ -1,118 +1,139 @@
-"""`newsburst report`: the reports in Postgres."""
+"""`newsburst report`: the reports in Postgres, a command each."""
 
-from collections.abc import Callable, Sequence
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
-from pipeline.cli.output import print_json, print_rows
+from pipeline.cli.output import print_csv, print_json, print_rows
 from pipeline.config import load
 from pipeline.storage.read import Reader, Row
+from pipeline.storage.reports import REPORTS, Report
 
-json_option = click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table.")
+ALIASES = {"breaking": "breaking-now", "timeline": "event-timeline", "linked": "linked-events"}
+"""Short names."""
+METAVARS = {"event": "ID", "story": "STORY", "query": "WORDS", "family": "PUBLISHER"}
+EXAMPLES = {
+    "event": "e0f01066d2e38b2dc",
+    "story": "https://www.reuters.com/article/1",
+    "query": '"ferry capsizes"',
+    "family": "reuters",
+}
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-@click.group("report")
+class Moment(click.ParamType):
+    """A time: of day, or so long ago."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """The time that is meant, in UTC where it does not say."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            if ago := re.fullmatch(r"(\d{1,6})([mhdw])", value):
+                return datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]]
+            moment = datetime.fromisoformat(value)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is no time: write 2026-11-01, 2026-11-01T12:00, or 24h for 24 hours ago (m, h, d, w).",
+                param,
+                ctx,
+            )
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+class Duration(click.ParamType):
+    """A length of time."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """The duration that is meant."""
+        if isinstance(value, timedelta):
+            return value
+        if found := re.fullmatch(r"(\d{1,6})([mhdw])", value):
+            return int(found[1]) * _UNITS[found[2]]
+        return self.fail(f"{value!r} is no duration: write 15m, 1h or 1d.", param, ctx)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "since": {"type": Moment(), "help": "From then on, in UTC: 2026-11-01, 2026-11-01T12:00, or 24h for 24 hours ago."},
+    "until": {"type": Moment(), "help": "Up to then."},
+    "state": {"type": click.Choice(["started", "updated", "ended", "reopened"]), "help": "Only events in this state."},
+    "step": {"type": Duration(), "help": "Length of a step: 15m, 1h, 1d."},
+    "distance": {"type": click.IntRange(0, 7), "help": "Bits in which fingerprints may differ.  [default: 3]"},
+    "at_least": {"type": click.IntRange(min=1), "help": "Fewest stories of a cluster that is shown."},
+}
+
+
+class _Reports(click.Group):
+    """Knows the short names."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+
+
+@click.group("report", cls=_Reports)
 def report_command() -> None:
     """Query the reports in Postgres.
 
+    In SQL, NAME is `news.report_NAME`: docs/reports.md.
+
     \b
-    Example: newsburst report breaking
+    Example: newsburst report breaking-now
     """  # noqa: D301 - \b is click's mark for lines to keep
 
 
-@report_command.command()
-@json_option
-def breaking(as_json: bool) -> None:
-    """The events that have not ended, the latest first.
+def _command(report: Report) -> click.Command:
+    example = f" {EXAMPLES[report.argument]}" if report.argument else ""
+    parameters: list[click.Parameter] = []
+    if report.argument:
+        parameters.append(click.Argument([report.argument], metavar=METAVARS[report.argument]))
+    parameters += [
+        click.Option([f"--{name.replace('_', '-')}"], **OPTIONS[name]) for name in report.options if name in OPTIONS
+    ]
+    if report.argument != "event":
+        parameters.append(click.Option(["--edition"], help="Only this edition: a language such as en."))
+    parameters += [
+        click.Option(["--limit"], type=click.IntRange(min=1), help="So many rows at most."),
+        click.Option(["--json", "as_json"], is_flag=True, help="A JSON list instead of a table."),
+        click.Option(["--csv", "as_csv"], is_flag=True, help="CSV instead of a table, with all columns."),
+    ]
 
-    \b
-    Example: newsburst report breaking --json
-    """  # noqa: D301 - \b is click's mark for lines to keep
-    columns = ["event_id", "headline", "stories", "publishers", "started_at", "last_seen"]
-    _show(Reader.breaking, (), columns, "Breaking now", as_json)
+    def run(*, as_json: bool, as_csv: bool, **given: Any) -> None:
+        if as_json and as_csv:
+            raise click.UsageError("--json and --csv: give one of them.")
+        rows = _rows(report, given)
+        if as_json:
+            print_json(rows)
+        elif as_csv:
+            print_csv(rows)
+        elif not rows:
+            click.echo(f"{report.question} Nothing.")
+        else:
+            print_rows(rows, report.columns, report.question)
 
-
-@report_command.command()
-@click.argument("event_id", metavar="ID")
-@json_option
-def event(event_id: str, as_json: bool) -> None:
-    """The stories of the event ID, the first first.
-
-    \b
-    Example: newsburst report event e0f01066d2e38b2dc
-    """  # noqa: D301 - \b is click's mark for lines to keep
-    _show_of_event(Reader.event, event_id, ["crawled_at", "publisher", "title", "url"], "Stories of", as_json)
-
-
-@report_command.command()
-@click.argument("event_id", metavar="ID")
-@json_option
-def timeline(event_id: str, as_json: bool) -> None:
-    """The updates of the event ID in order.
-
-    \b
-    Example: newsburst report timeline e0f01066d2e38b2dc
-    """  # noqa: D301 - \b is click's mark for lines to keep
-    columns = ["sequence", "state", "at", "stories_in_window", "publishers_in_window", "stories_total", "headline"]
-    _show_of_event(Reader.timeline, event_id, columns, "Course of", as_json)
+    text = f"{report.question}\n\n\b\nExample: newsburst report {report.name}{example}"
+    return click.Command(report.name, callback=run, params=parameters, help=text, short_help=report.question)
 
 
-@report_command.command()
-@click.argument("event_id", metavar="ID")
-@json_option
-def linked(event_id: str, as_json: bool) -> None:
-    """The events of other editions that are probably one happening with the event ID, the first first.
-
-    \b
-    Example: newsburst report linked e0f01066d2e38b2dc
-    """  # noqa: D301 - \b is click's mark for lines to keep
-    columns = ["edition", "started_at", "minutes_earlier", "score", "headline", "event_id"]
-    _show_of_event(Reader.linked, event_id, columns, "Linked with", as_json)
-
-
-@report_command.command()
-@click.option(
-    "--since",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
-    help="Only what had a story since then, in UTC.  [default: a day ago]",
-)
-@json_option
-def world(since: datetime | None, as_json: bool) -> None:
-    """What broke in several editions, with stories and publishers counted over all of them; the latest first.
-
-    \b
-    Example: newsburst report world --since 2026-11-01
-    """  # noqa: D301 - \b is click's mark for lines to keep
-    columns = ["headline", "editions", "stories", "publishers", "started_at", "last_seen", "event_id"]
-    from_then = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=1)
-    _show(Reader.world, (from_then,), columns, "World", as_json)
-
-
-def _show(query: Callable[..., list[Row]], given: Sequence[Any], columns: list[str], title: str, as_json: bool) -> None:
+def _rows(report: Report, given: dict[str, Any]) -> list[Row]:
+    """The rows of a report. Raises ClickException where what is asked for is not there."""
     reader = Reader(load().postgres)
     try:
-        rows = query(reader, *given)
+        rows = reader.report(report.name, **given)
+        wanted = given.get(report.argument or "")
+        if not rows and report.argument == "event" and not reader.report("event-timeline", event=wanted):
+            raise click.ClickException(f"There is no event {wanted}: `newsburst report events` lists them.")
+        if not rows and report.argument == "story" and not reader.report("story", story=wanted):
+            raise click.ClickException(f"There is no story with the id or URL {wanted}.")
+        return rows
     finally:
         reader.close()
-    if as_json:
-        print_json(rows)
-    else:
-        print_rows(rows, columns, title)
 
 
-def _show_of_event(
-    query: Callable[..., list[Row]], event_id: str, columns: list[str], title: str, as_json: bool
-) -> None:
-    """The same of one event, which there has to be."""
-
-    def of_event(reader: Reader) -> list[Row]:
-        rows = query(reader, event_id)
-        if not rows and not reader.timeline(event_id):
-            raise click.ClickException(
-                f"There is no event {event_id}: `newsburst report breaking` lists those that break now."
-            )
-        return rows
-
-    _show(of_event, (), columns, f"{title} {event_id}", as_json)
+for _report in REPORTS.values():
+    report_command.add_command(_command(_report))

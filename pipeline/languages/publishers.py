@@ -51,6 +51,11 @@ _MARKETS = frozenset(
     ]
 )
 """Last words of a name that say which feed of a publisher it is."""
+_COUNTRY = re.compile(r"[A-Z]{2}")
+_EVERYWHERE = frozenset(
+    ["AI", "CC", "CO", "EU", "FM", "GG", "IO", "LA", "LY", "ME", "SH", "SO", "ST", "TO", "TV", "WS", "XX"]
+)
+"""Top-level domains of two letters that are of no country, or that sites of all countries use."""
 _GENERIC = frozenset(
     [
         "business",
@@ -132,6 +137,12 @@ def _suffixes() -> PublicSuffixList:
 
 
 @lru_cache(maxsize=65_536)
+def country_of(host: str) -> str | None:
+    """The country (ISO 3166) that the top-level domain of a host is of; None for other domains and those used everywhere."""
+    top = host.rpartition(".")[2].upper()
+    return None if top in _EVERYWHERE or not _COUNTRY.fullmatch(top) else {"UK": "GB"}.get(top, top)
+
+
 def family(publisher: str) -> str:
     """The family of a publisher, from its name or its host. Names that look alike are one: accents and scripts do not count."""
     publisher = _seen(publisher)

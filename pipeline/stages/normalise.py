@@ -5,8 +5,11 @@ import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from itertools import accumulate
+from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import regex
 
 from pipeline.codec import InvalidRecord
@@ -26,6 +29,8 @@ BODY_CHARACTERS = 20_000
 BODY_CHARACTERS_CLEANED = 3 * BODY_CHARACTERS
 """... and that are cleaned for it: the others may be markup."""
 READ_FOR_LANGUAGE = 1_000
+MAX_EXTRA = 16_384
+"""Bytes of JSON that are kept of fields that we do not know."""
 LEAD_CHARACTERS = 400
 """Characters at the beginning of a body that say what it is about: news is written that way."""
 
@@ -79,7 +84,19 @@ def normalise(
         lead=tokenise(body[:LEAD_CHARACTERS], edition, stems=stems)[0] if body else [],
         body=body or None,
         retracted=story.retracted,
+        extra=kept_fields(story.extra),
     )
+
+
+def kept_fields(extra: dict[str, Any]) -> dict[str, Any]:
+    """Of the producer's own fields as many as fit MAX_EXTRA, the shortest first; in the order in which they came."""
+    sizes = {name: len(name.encode()) + len(msgspec.json.encode(value)) for name, value in extra.items()}
+    if sum(sizes.values()) <= MAX_EXTRA:
+        return extra
+    shortest_first = sorted(sizes, key=sizes.__getitem__)
+    totals = accumulate(map(sizes.__getitem__, shortest_first))
+    kept = {name for name, total in zip(shortest_first, totals, strict=True) if total <= MAX_EXTRA}
+    return {name: value for name, value in extra.items() if name in kept}
 
 
 def _checked_id(story_id: str) -> str:

@@ -76,6 +76,8 @@ def explained(engine: sa.Engine) -> Iterator[None]:
         raise DatabaseError(
             f"No Postgres answers at {shown(engine.url)} (NEWSBURST_POSTGRES): {_first_line(error)}"
         ) from error
+    except sa.exc.DataError as error:
+        raise DatabaseError(f"{_first_line(error)}.") from error
     except sa.exc.ProgrammingError as error:
         raise DatabaseError(
             f"Postgres at {shown(engine.url)}: {_first_line(error)}. Has `newsburst migrate` been run?"

@@ -1,12 +1,13 @@
 """What the commands read from Postgres: the reports, and a few counts."""
 
 import time
-from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
 
 from pipeline.storage.engine import create_engine, explained
+from pipeline.storage.reports import REPORTS, Report
 
 Row = dict[str, Any]
 
@@ -21,33 +22,21 @@ class Reader:
         """Close the connections."""
         self.engine.dispose()
 
-    def breaking(self) -> list[Row]:
-        """The events that have not ended, the latest first."""
-        return self._rows("SELECT * FROM news.report_breaking_now")
-
-    def event(self, event_id: str) -> list[Row]:
-        """The stories of an event, the first first; empty if there is no such event."""
-        return self._rows("SELECT * FROM news.report_event(:event_id)", event_id=event_id)
-
-    def timeline(self, event_id: str) -> list[Row]:
-        """The updates of an event in order; empty if there is no such event."""
-        return self._rows("SELECT * FROM news.report_event_timeline(:event_id)", event_id=event_id)
-
-    def linked(self, event_id: str) -> list[Row]:
-        """The events of other editions that are probably one happening with an event, in the order of their alerts."""
-        return self._rows("SELECT * FROM news.report_linked_events(:event_id)", event_id=event_id)
-
-    def world(self, since: datetime) -> list[Row]:
-        """What broke in several editions and had a story since then, the latest first."""
-        return self._rows("SELECT * FROM news.report_world(:since)", since=since)
+    def report(self, name: str, *, edition: str | None = None, limit: int | None = None, **given: Any) -> list[Row]:
+        """The rows of a report; its parameters by their names in SQL. `edition` and `limit` hold for every report."""
+        report = REPORTS[name]
+        both = {"edition": edition, "limit": limit}
+        given |= {name: value for name, value in both.items() if name in report.options}
+        given = {name: value for name, value in given.items() if value is not None}
+        return self._rows(_statement(report, given, edition, limit), **given | both)
 
     def events(self) -> list[Row]:
         """All events as they are now, the first first."""
-        return self._rows("SELECT * FROM news.events ORDER BY first_seen, id")
+        return self._rows("SELECT * FROM news.events WHERE sequence > 0 ORDER BY first_seen, id")
 
     def count(self, table: str) -> int:
         """How many rows a table of ours has; clusters that were merged into another do not count."""
-        where = " WHERE merged_into IS NULL" if table == "clusters" else ""
+        where = {"clusters": " WHERE merged_into IS NULL", "events": " WHERE sequence > 0"}.get(table, "")
         return int(self._rows(f"SELECT count(*) AS count FROM news.{table}{where}")[0]["count"])  # noqa: S608 - our names
 
     def version(self) -> str:
@@ -62,4 +51,15 @@ class Reader:
 
     def _rows(self, statement: str, **parameters: Any) -> list[Row]:
         with explained(self.engine), self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(sa.text(statement), parameters).mappings()]
+            rows = connection.execute(sa.text(statement), parameters).mappings()
+            return [
+                {name: float(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+                for row in rows
+            ]
+
+
+def _statement(report: Report, given: Row, edition: str | None, limit: int | None) -> str:
+    arguments = ", ".join(f'"{name}" => :{name}' for name in given)
+    source = f"news.{report.sql_name}" + ("" if report.is_view else f"({arguments})")
+    chosen = " WHERE edition = :edition" if edition is not None and "edition" not in report.options else ""
+    return f"SELECT * FROM {source}{chosen}" + ("" if limit is None else " LIMIT :limit")  # noqa: S608 - our names

@@ -1,20 +1,26 @@
-"""The tables of the schema `news`, as SQLAlchemy sees them. `migrations/` makes them; a test holds both equal."""
+"""The tables of the schema `news`, as SQLAlchemy sees them. `migrations/` makes them; a test holds both equal.
+
+A story is named by its edition and its position: the number of the record on the log of its edition by which it was assigned.
+The crawl time stands beside both wherever a story is meant, because stories are partitioned by it.
+"""
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     DateTime,
     Double,
     ForeignKey,
-    ForeignKeyConstraint,
     Index,
     Integer,
     MetaData,
+    SmallInteger,
     Table,
     Text,
+    text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, REAL
 
 SCHEMA = "news"
 
@@ -24,10 +30,12 @@ metadata = MetaData(
         "ix": "%(table_name)s_%(column_0_N_name)s_idx",
         "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
         "pk": "%(table_name)s_pkey",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
     },
 )
 
 Time = DateTime(timezone=True)
+STATES = "state IN ('started', 'updated', 'ended', 'reopened')"
 
 clusters = Table(
     "clusters",
@@ -45,117 +53,206 @@ clusters = Table(
     Column("headline", Text, comment="Headline of its first story; none while that is retracted."),
     Column("first_seen", Time, comment="Crawl time of its first story."),
     Column("last_seen", Time, comment="Crawl time of its last story."),
-    Column("merged_into", Text, comment="The cluster that its stories are counted in now."),
-    Index(None, "merged_into"),
+    Column(
+        "merged_into",
+        Text,
+        ForeignKey("news.clusters.id"),
+        comment="The cluster that its stories are counted in now.",
+    ),
+    Index(None, "merged_into", postgresql_where=text("merged_into IS NOT NULL")),
+    CheckConstraint("stories >= 0 AND publishers >= 0", "counts"),
     comment="Clusters: stories about one event, latest state.",
 )
 
 stories = Table(
     "stories",
     metadata,
-    Column(
-        "id",
-        Text,
-        primary_key=True,
-        comment="The producer's id, or the hash of the canonical URL; unique within the edition.",
-    ),
     Column("edition", Text, primary_key=True, comment="The stream it was clustered in: its language."),
+    Column(
+        "position",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="Log position of its assignment: unique within the edition, and later is larger.",
+    ),
+    Column("crawled_at", Time, primary_key=True, comment="Event time: when the crawler saw it."),
+    Column("id", Text, nullable=False, comment="The producer's id, or the hash of the canonical URL."),
     Column("url", Text, nullable=False, comment="Canonical URL."),
     Column("title", Text, nullable=False, comment="Clean headline."),
-    Column("publisher", Text, nullable=False),
+    Column("publisher", Text, nullable=False, comment="The publisher's name as it came, or the host of the URL."),
     Column("family", Text, nullable=False, comment="The publisher's family: its feeds count once."),
     Column("language", Text, nullable=False, comment="BCP 47 tag."),
-    Column("crawled_at", Time, nullable=False, comment="Event time: when the crawler saw it."),
-    Column("received_at", Time, nullable=False, comment="When the broker took it in."),
+    Column("received_at", Time, nullable=False, comment="When the broker took it, or its last revision, in."),
     Column("published_at", Time, comment="When it says it was published."),
-    Column("simhash", BigInteger, nullable=False, comment="64-bit SimHash, as a signed integer."),
+    Column("simhash", BigInteger, nullable=False, comment="64-bit SimHash of its headline, as a signed integer."),
     Column(
         "late",
         Boolean,
         nullable=False,
         comment="It was crawled longer before stream time than the look-back: it joined and counted, but started no event.",
     ),
-    Column("position", BigInteger, nullable=False, comment="Log position of its assignment, or of its last revision."),
     Column("retracted", Boolean, nullable=False, comment="Its publisher took it back: reports leave it out."),
-    Index(None, "crawled_at"),
-    comment="Every story, once an edition.",
-)
-
-cluster_stories = Table(
-    "cluster_stories",
-    metadata,
-    Column("story_id", Text, primary_key=True),
-    Column("edition", Text, primary_key=True, comment="Edition of the story."),
+    Column(
+        "revision",
+        BigInteger,
+        nullable=False,
+        comment="Log position of its last revision; the same as position if it was never revised.",
+    ),
     Column(
         "cluster_id",
         Text,
         ForeignKey(clusters.c.id),
-        primary_key=True,
-        comment="The cluster it joined; see merged_into.",
+        nullable=False,
+        comment="The cluster it joined; where that was merged, clusters.merged_into leads on.",
     ),
-    Column("position", BigInteger, nullable=False, comment="Log position of its assignment."),
-    ForeignKeyConstraint(["edition", "story_id"], [stories.c.edition, stories.c.id], ondelete="CASCADE"),
+    Column("duplicate_of", Text, comment="Id of the first story that it is a near-duplicate of, of the same edition."),
+    Column("similar_ids", ARRAY(Text), comment="Ids of earlier stories that are most similar, the best first."),
+    Column("similar_scores", ARRAY(REAL), comment="Their scores: the Jaccard similarity of the two sets of tokens."),
+    Column("extra", JSONB, comment="Fields that its producer sent beside those that Newsburst knows."),
+    Index(None, "id"),
+    Index(None, "url", postgresql_using="hash"),
+    Index(None, "crawled_at"),
     Index(None, "cluster_id"),
-    comment="Which cluster each story was put in when it came; more than one where it came again after a cluster had died.",
+    Index(None, "duplicate_of", postgresql_where=text("duplicate_of IS NOT NULL")),
+    Index("stories_headline_idx", text("news.headline_words(edition, title)"), postgresql_using="gin"),
+    Index("stories_simhash_idx", text("news.simhash_blocks(simhash)"), postgresql_using="gin"),
+    comment="Stories as they are now. One that is sent again after its cluster has died is another row.",
+    postgresql_partition_by="RANGE (crawled_at)",
 )
 
-story_links = Table(
-    "story_links",
+story_versions = Table(
+    "story_versions",
     metadata,
-    Column("story_id", Text, primary_key=True),
-    Column("edition", Text, primary_key=True, comment="Edition of both stories."),
-    Column("other_id", Text, primary_key=True, comment="The earlier story."),
-    Column("kind", Text, primary_key=True, comment="duplicate (near-copy of the first such story) or similar."),
-    Column(
-        "score", Double, comment="Jaccard similarity of the two token sets; none for duplicates of an unlisted story."
-    ),
-    ForeignKeyConstraint(["edition", "story_id"], [stories.c.edition, stories.c.id], ondelete="CASCADE"),
-    Index(None, "other_id"),
-    comment="Stories found similar, and near-duplicates.",
+    Column("edition", Text, primary_key=True, comment="Edition of the story."),
+    Column("position", BigInteger, primary_key=True, autoincrement=False, comment="Position of the story."),
+    Column("crawled_at", Time, primary_key=True, comment="Crawl time of the story."),
+    Column("revision", BigInteger, primary_key=True, autoincrement=False, comment="Log position of this version."),
+    Column("id", Text, nullable=False, comment="Id of the story."),
+    Column("title", Text, nullable=False, comment="Its headline in this version."),
+    Column("url", Text, nullable=False, comment="Its URL in this version."),
+    Column("publisher", Text, nullable=False, comment="Its publisher in this version."),
+    Column("retracted", Boolean, nullable=False, comment="Whether it was retracted in this version."),
+    Column("received_at", Time, nullable=False, comment="When the broker took this version in."),
+    comment="Versions of stories before their last revision; the last version is in `stories`.",
+)
+
+publishers = Table(
+    "publishers",
+    metadata,
+    Column("edition", Text, primary_key=True, comment="The edition that it publishes in."),
+    Column("family", Text, primary_key=True, comment="The publisher's family: its feeds count once."),
+    Column("first_story_at", Time, nullable=False, comment="Crawl time of its first story."),
+    Column("last_story_at", Time, nullable=False, comment="Crawl time of its last story."),
+    Column("country", Text, comment="Its country (ISO 3166), where the host of its URLs shows it."),
+    comment="Publishers that stories came from.",
 )
 
 events = Table(
     "events",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("cluster_id", Text, ForeignKey(clusters.c.id), nullable=False),
-    Column("edition", Text, nullable=False),
-    Column("sequence", Integer, nullable=False, comment="Sequence of the latest update."),
-    Column("state", Text, nullable=False, comment="started, updated or ended."),
-    Column("headline", Text, nullable=False, comment="Headline of the most central story."),
+    Column("id", Text, primary_key=True, comment="Stable id; derived from the cluster that broke."),
+    Column(
+        "cluster_id",
+        Text,
+        ForeignKey(clusters.c.id),
+        nullable=False,
+        comment="Its cluster when the latest update was made.",
+    ),
+    Column("edition", Text, nullable=False, comment="The stream it belongs to: a language."),
+    Column(
+        "sequence",
+        Integer,
+        nullable=False,
+        comment="Sequence of the latest update; 0 while only the event that was merged into it has come.",
+    ),
+    Column(
+        "state",
+        Text,
+        nullable=False,
+        comment="started; updated; ended; or reopened: it had ended, and its cluster broke again about the same.",
+    ),
+    Column("headline", Text, nullable=False, comment="Headline of the most central story of the latest window."),
+    Column("started_at", Time, comment="Stream time of its alert."),
+    Column("ended_at", Time, comment="Stream time of its end; none while it is active."),
     Column("updated_at", Time, nullable=False, comment="Stream time of the latest update."),
-    Column("first_seen", Time, nullable=False),
-    Column("last_seen", Time, nullable=False),
-    Column("stories_in_window", Integer, nullable=False),
-    Column("publishers_in_window", Integer, nullable=False),
-    Column("copies_in_window", Integer, nullable=False),
-    Column("stories_total", Integer, nullable=False),
-    Column("burst_score", Double, nullable=False, comment="How unusual the window is for its edition and hour."),
-    Column("merged_into", Text, comment="The event that goes on for this one."),
+    Column("first_seen", Time, nullable=False, comment="Crawl time of its first story."),
+    Column("last_seen", Time, nullable=False, comment="Crawl time of its last story."),
+    Column("stories_in_window", Integer, nullable=False, comment="Stories in the window of the latest update."),
+    Column("publishers_in_window", Integer, nullable=False, comment="Publisher families in that window."),
+    Column("copies_in_window", Integer, nullable=False, comment="Near-duplicates of other stories in that window."),
+    Column(
+        "stories_total", Integer, nullable=False, comment="Its stories: as many as `event_stories` has rows for it."
+    ),
+    Column("publishers_total", Integer, comment="Publisher families of all its stories."),
+    Column(
+        "burst_score",
+        Double,
+        nullable=False,
+        comment="How unusual the window is, in standard deviations above what was expected for its edition and hour.",
+    ),
+    Column(
+        "reopened",
+        Integer,
+        nullable=False,
+        server_default="0",
+        comment="How often it broke again after it had ended.",
+    ),
+    Column(
+        "merged_into",
+        Text,
+        ForeignKey("news.events.id", ondelete="CASCADE"),
+        comment="The event that goes on for this one.",
+    ),
     Index(None, "cluster_id"),
-    Index(None, "merged_into"),
+    Index(None, "merged_into", postgresql_where=text("merged_into IS NOT NULL")),
+    Index(None, "last_seen"),
+    Index(None, "started_at"),
+    CheckConstraint(STATES, "state"),
+    CheckConstraint("stories_total >= 0 AND stories_in_window >= 0", "counts"),
     comment="Breaking events, latest state.",
+)
+
+event_stories = Table(
+    "event_stories",
+    metadata,
+    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True, comment="The event."),
+    Column("edition", Text, primary_key=True, comment="Edition of the story, and of the event."),
+    Column("position", BigInteger, primary_key=True, autoincrement=False, comment="Position of the story."),
+    Column("crawled_at", Time, nullable=False, comment="Crawl time of the story."),
+    Column("sequence", Integer, nullable=False, comment="The update of the event by which this is known: the latest."),
+    Column(
+        "score",
+        SmallInteger,
+        comment="Nearness to the event's centre, 0 to 100: the cosine of the two TF-IDF vectors in hundredths. "
+        "None for events from before it was kept.",
+    ),
+    Index(None, "edition", "position"),
+    CheckConstraint("score BETWEEN 0 AND 100", "score"),
+    comment="Which stories each event has, as of its latest update. `stories` has their headlines.",
 )
 
 event_updates = Table(
     "event_updates",
     metadata,
-    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("sequence", Integer, primary_key=True),
-    Column("state", Text, nullable=False),
+    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True, comment="The event."),
+    Column("sequence", Integer, primary_key=True, comment="1 for the alert, then one more with each update."),
+    Column("state", Text, nullable=False, comment="started, updated, ended or reopened."),
     Column("at", Time, nullable=False, comment="Stream time."),
-    Column("position", BigInteger, nullable=False),
-    Column("stories_in_window", Integer, nullable=False),
-    Column("stories_total", Integer, nullable=False),
-    Column("record", JSONB, nullable=False, comment="The whole update as it stands on the topic, with its evidence."),
+    Column(
+        "position", BigInteger, nullable=False, comment="Log position of the story, or of the tick, that caused it."
+    ),
+    Column("stories_in_window", Integer, nullable=False, comment="Stories in the window."),
+    Column("stories_total", Integer, nullable=False, comment="Stories of the event by then."),
+    Column("record", JSONB, nullable=False, comment="The update as it stands on the topic, but for `members`."),
+    CheckConstraint(STATES, "state"),
     comment="Every update of every event: the log behind `events`.",
 )
 
 alert_profiles = Table(
     "alert_profiles",
     metadata,
-    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("edition", Text, nullable=False),
+    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True, comment="The event."),
+    Column("edition", Text, nullable=False, comment="Edition of the event."),
     Column("at", Time, nullable=False, comment="Stream time of the alert."),
     Column(
         "places", JSONB, nullable=False, comment="Countries (ISO 3166) that its headlines name, with the share that do."
@@ -169,7 +266,7 @@ alert_profiles = Table(
 event_links = Table(
     "event_links",
     metadata,
-    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True, comment="An event."),
     Column(
         "other_id",
         Text,

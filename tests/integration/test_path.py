@@ -40,10 +40,10 @@ def test_stories_become_clusters_and_events_on_topics_and_in_postgres(settings, 
     assert any(step.assignment.merged for step in steps)
 
     assert reader.count("stories") == COUNT
-    breaking = reader.breaking()
+    breaking = reader.report("breaking-now")
     assert breaking
-    assert len(reader.event(breaking[0]["event_id"])) == breaking[0]["stories"]
-    assert reader.timeline(breaking[0]["event_id"])[0]["state"] == "started"
+    assert len(reader.report("event", event=breaking[0]["event_id"])) == breaking[0]["stories"]
+    assert reader.report("event-timeline", event=breaking[0]["event_id"])[0]["state"] == "started"
 
 
 def test_a_worker_killed_halfway_and_started_again_gives_the_same(settings, new_database, reader, lines, tmp_path):

@@ -9,10 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from pipeline.records import Assignment, EventStory, EventUpdate, NormalisedStory, Rule
+from pipeline.stages.detect.members import Member, pack
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
 from pipeline.storage.write import Writer
+from pipeline.times import to_micros
 from tests.multilingual import NOON, rows
 from tests.storage.dump import write
 
@@ -36,6 +38,12 @@ def update(event, language, minutes, state="started", sequence=1, **fields):
         "caused_by": f"{name}-0", "caused_by_received_at": at, "stories": evidence,
     }  # fmt: skip
     return EventUpdate(**(values | fields))
+
+
+def members(positions, minutes=0):
+    """The members of an event, packed."""
+    time = to_micros(NOON + timedelta(minutes=minutes))
+    return pack(Member(position, time, 50) for position in positions)
 
 
 def assignments(event, language, minutes, families):
@@ -110,10 +118,10 @@ def reader(database):
 
 
 def test_the_report_of_an_event_names_those_linked_with_it_in_the_order_of_their_alerts(reader):
-    found = reader.linked("e-quake-peru-ru")
+    found = reader.report("linked-events", event="e-quake-peru-ru")
     assert [(row["edition"], row["minutes_earlier"]) for row in found] == [("es", 10), ("en", -10)]
     assert all("PE" in row["places"] for row in found)
-    assert reader.linked("e-quake-iran-tr") == []
+    assert reader.report("linked-events", event="e-quake-iran-tr") == []
 
 
 def test_the_world_counts_a_publisher_once_over_all_editions(database, reader):
@@ -123,18 +131,25 @@ def test_the_world_counts_a_publisher_once_over_all_editions(database, reader):
         *assignments("quake-peru", "ru", 10, [*shared, "tass"]),
         *assignments("quake-iran", "tr", 5, ["hurriyet"]),
     ]
-    write(database, told)
-    (row,) = reader.world(NOON)
+    updates = [
+        update("quake-peru", language, minutes, "updated", 2, members=members(range(3), minutes))
+        for language, minutes in (("es", 0), ("ru", 10))
+    ]
+    write(database, told, updates)
+    (row,) = reader.report("world", since=NOON)
     assert (row["event_id"], row["editions"], row["events"]) == ("e-quake-peru-es", ["es", "ru", "en"], 3)
     assert (row["stories"], row["publishers"]) == (6, 4)
-    assert reader.world(NOON + timedelta(days=1)) == []
+    assert reader.report("world", since=NOON + timedelta(days=1)) == []
 
 
 def test_an_event_that_was_merged_into_another_stays_linked_by_it(database, reader):
     survivor = update("ferry-java", "ru", 40, event_id="e-other-ru", cluster_id="c-other-ru")
     merged = update("quake-peru", "ru", 50, state="ended", sequence=2, merged_into="e-other-ru")
     write(database, [survivor, merged])
-    assert [row["event_id"] for row in reader.linked("e-quake-peru-es")] == ["e-quake-peru-en", "e-other-ru"]
+    assert [row["event_id"] for row in reader.report("linked-events", event="e-quake-peru-es")] == [
+        "e-quake-peru-en",
+        "e-other-ru",
+    ]
 
 
 def test_an_event_that_is_deleted_meanwhile_is_not_linked_and_the_alert_is_kept(database):
@@ -164,8 +179,9 @@ def test_the_world_follows_merges_and_leaves_out_stories_of_later_events(databas
         *assignments("quake-peru", "es", 0, ["el pais"]),
         *(replace_id(row) for row in assignments("quake-peru", "es", 420, ["later"])),
     ]
-    write(database, [survivor, merged, later, *stories])
-    (row,) = reader.world(NOON + timedelta(minutes=200))
+    of_first = update("quake-peru", "es", 0, "updated", 2, members=members([0]))
+    write(database, [survivor, merged, later, of_first, *stories])
+    (row,) = reader.report("world", since=NOON + timedelta(minutes=200))
     assert (row["event_id"], row["editions"], row["stories"]) == ("e-quake-peru-es", ["es", "en", "ru"], 1)
 
 
@@ -177,4 +193,7 @@ def replace_id(row):
 @pytest.mark.parametrize("into", ["e-gone", "e-quake-peru-ru"])
 def test_an_event_merged_into_none_that_is_there_survives(database, reader, into):
     write(database, [update("quake-peru", "ru", 50, state="ended", sequence=2, merged_into=into)])
-    assert [row["event_id"] for row in reader.linked("e-quake-peru-es")] == ["e-quake-peru-ru", "e-quake-peru-en"]
+    assert [row["event_id"] for row in reader.report("linked-events", event="e-quake-peru-es")] == [
+        "e-quake-peru-ru",
+        "e-quake-peru-en",
+    ]

@@ -88,7 +88,7 @@ def test_connections_that_are_cut_in_mid_transaction_leave_nothing_half_written(
     made = records()
     write(calm, made)
     migrate(cut)
-    with connected(cut, "LOCK TABLE news.story_links IN ACCESS EXCLUSIVE MODE") as holder:  # stories are written before
+    with connected(cut, "LOCK TABLE news.publishers IN ACCESS EXCLUSIVE MODE") as holder:  # stories are written before
         writing = writes(cut, made)
         time.sleep(DOCUMENTS / 3)
         holder.execute(

@@ -15,6 +15,8 @@ class SeenStory(NamedTuple):
     """the cluster it joined, which may have been merged since"""
     contents: int
     """what `contents` gives for it"""
+    position: int
+    """of its assignment"""
 
 
 def contents(story: NormalisedStory) -> int:

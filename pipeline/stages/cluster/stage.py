@@ -120,6 +120,7 @@ def _revision(state: ClusterState, fingerprint: Fingerprint, position: int) -> O
         similar=[],
         stream_time=from_micros(state.lifetimes.stream_time),
         revision=True,
+        revises=known.position,
     )
     revise(state, row)
     return Outcome(row, _changed(state, row, known.time), Expired([], [], []))

@@ -195,7 +195,7 @@ def apply(state: ClusterState, row: Assignment, sketch: Sketch, time: int) -> No
         _retract(state, joined, story.id, family)
     lifetimes.touch(joined.id)
     _add_story(state, row, sketch, joined, time)
-    state.seen[story.id] = SeenStory(time, family, joined.id, contents(story))
+    state.seen[story.id] = SeenStory(time, family, joined.id, contents(story), row.position)
     state.position = row.position
 
 

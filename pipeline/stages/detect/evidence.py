@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from pipeline.records import EventMark, EventStory, EventUpdate, Rule
+from pipeline.stages.detect.members import members_of, pack
 from pipeline.stages.detect.state import CountedCluster, DetectState
 from pipeline.stages.detect.volume import burst_score
 from pipeline.stages.detect.window_story import TIME, WindowStory
@@ -29,7 +30,7 @@ class Cause(NamedTuple):
 def describe(
     state: DetectState,
     counted: CountedCluster,
-    phase: Literal["started", "updated", "ended"],
+    phase: Literal["started", "updated", "ended", "reopened"],
     window: list[WindowStory],
     cause: Cause,
     gave_way: EventMark | None = None,
@@ -66,6 +67,10 @@ def describe(
         caused_by_received_at=cause.received_at,
         stories=[_evidence_of(story) for story in _first_then_central(window, evidence)],
         merged_into=current.event_id if gave_way else None,
+        started_at=from_micros(mark.started_at),
+        publishers_total=len({story.family for story in stories}),
+        reopened=mark.reopened,
+        members=pack(members_of(stories)),
     )
 
 

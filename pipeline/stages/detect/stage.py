@@ -3,7 +3,8 @@
 The rule is looked up for the new story only, among the windows that hold it (`pipeline.stages.counting`). An event then
 
 - starts once: its first update is the alert;
-- is updated when it has half as many stories again as when it was last told of, or breaks again after its end;
+- is updated when it has half as many stories again as when it was last reported;
+- is reopened when its cluster breaks again after its end, about the same;
 - ends when stream time has left its last story a window behind;
 - gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
 - goes on as one when two clusters with events merge: the older event survives, the other ends and names it;
@@ -22,7 +23,7 @@ An event that starts when stream time has left it behind ends at once: an alert 
 
 from bisect import bisect_left, bisect_right
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -170,7 +171,8 @@ def _updates(state: DetectState, counted: CountedCluster, cause: Assignment, new
         if window is None:
             return []
         if event is not None and not _is_another(state, counted, window):
-            return [_update(state, counted, window, cause)]
+            counted.reopen()
+            return [_update(state, counted, window, cause, "reopened")]
         return [_start(state, counted, window, cause)]
     fresh = _fresh_burst(state, counted, event, new)
     if fresh is not None and _is_another(state, counted, fresh):
@@ -244,11 +246,17 @@ def _start(state: DetectState, counted: CountedCluster, window: Window, cause: A
     return msgspec.structs.replace(alert, related_events=related_events(state, counted, window))
 
 
-def _update(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventUpdate:
+def _update(
+    state: DetectState,
+    counted: CountedCluster,
+    window: Window,
+    cause: Assignment,
+    phase: Literal["updated", "reopened"] = "updated",
+) -> EventUpdate:
     """The next update of the current event."""
     counted.move(active=True, reported=counted.count_of(counted.event))
     state.expect_end(counted)
-    return describe(state, counted, "updated", window, _cause(cause))
+    return describe(state, counted, phase, window, _cause(cause))
 
 
 def _end_events(state: DetectState, cause: Cause) -> list[EventUpdate]:

@@ -91,6 +91,11 @@ class CountedCluster:
         self.events[-1] = msgspec.structs.replace(event, retractions=event.retractions + 1)
         return self.events[-1].retractions
 
+    def reopen(self) -> None:
+        """Count that the current event, which had ended, breaks again."""
+        event = self.events[-1]
+        self.events[-1] = msgspec.structs.replace(event, reopened=event.reopened + 1)
+
     def move(self, **changes: bool | int) -> EventMark:
         """Move the current event on to its next update, with these changes of its mark."""
         event = self.events[-1]

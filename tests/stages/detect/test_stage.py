@@ -67,14 +67,14 @@ def test_a_restored_event_that_has_ended_stays_ended_and_goes_on_in_sequence():
     restore(new, [row for row in in_order(kept) if row.assignment.position != 4])  # the one that ended it is gone
     assert run(new, burst(1, at=72, cluster_id="cb", first=6)) == []
     updates = run(new, burst(4, at=80, first=7))
-    assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "updated", 3)]
+    assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "reopened", 3)]
 
 
 def test_an_event_that_breaks_again_goes_on_under_its_id():
     edition = DetectState(RULE)
     run(edition, [*burst(4), *burst(1, at=70, cluster_id="cb", first=4)])
     updates = run(edition, burst(4, at=80, first=5))
-    assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "updated", 3)]
+    assert [(update.event_id, update.state, update.sequence) for update in updates] == [("ea", "reopened", 3)]
 
 
 def test_two_events_that_merge_go_on_as_the_older():

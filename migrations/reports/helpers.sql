@@ -1,0 +1,67 @@
+CREATE OR REPLACE FUNCTION news.surviving_cluster(cluster text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    WITH RECURSIVE path AS (
+        SELECT id, merged_into FROM news.clusters WHERE id = cluster
+        UNION
+        SELECT c.id, c.merged_into FROM news.clusters c JOIN path p ON c.id = p.merged_into
+    )
+    SELECT id FROM path WHERE merged_into IS NULL
+$$;
+COMMENT ON FUNCTION news.surviving_cluster IS 'The cluster that a cluster lives on as, through all merges.';
+
+CREATE OR REPLACE FUNCTION news.surviving_event(event text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    WITH RECURSIVE path AS (
+        SELECT id, merged_into FROM news.events WHERE id = event
+        UNION
+        SELECT e.id, e.merged_into FROM news.events e JOIN path p ON e.id = p.merged_into WHERE e.sequence > 0
+    )
+    SELECT coalesce((SELECT id FROM path p WHERE NOT EXISTS (SELECT FROM news.events e WHERE e.id = p.merged_into AND e.sequence > 0) LIMIT 1), event)
+$$;
+COMMENT ON FUNCTION news.surviving_event IS 'The event that an event lives on as, through all merges.';
+
+CREATE FUNCTION news.stream_time(edition text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT max(p.last_story_at) FROM news.publishers p WHERE p.edition = stream_time.edition
+$$;
+COMMENT ON FUNCTION news.stream_time IS 'Crawl time of the latest story of an edition: what "now" means in reports on what happens now.';
+
+CREATE FUNCTION news.is_stray(score smallint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(score < 20, false)
+$$;
+COMMENT ON FUNCTION news.is_stray IS 'Whether a story of this score is too far from the centre of its event to be about it. Reports of who was first leave strays out.';
+
+CREATE FUNCTION news.minutes(duration interval) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT round(extract(epoch FROM duration) / 60, 1)
+$$;
+COMMENT ON FUNCTION news.minutes IS 'A duration in minutes.';
+
+CREATE FUNCTION news.stories_of_event(event text)
+RETURNS TABLE (edition text, "position" bigint, crawled_at timestamptz, score smallint, is_stray boolean, id text, publisher text, family text,
+               title text, url text, duplicate_of text, simhash bigint)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 100 AS $$
+    SELECT m.edition, m.position, m.crawled_at, m.score, news.is_stray(m.score), s.id, s.publisher, s.family, s.title, s.url, s.duplicate_of,
+           s.simhash
+    FROM news.event_stories m
+    LEFT JOIN news.stories s ON s.edition = m.edition AND s.position = m.position AND s.crawled_at = m.crawled_at
+    WHERE m.event_id = event
+$$;
+COMMENT ON FUNCTION news.stories_of_event IS 'The stories of an event as of its latest update, in no order.';
+
+CREATE FUNCTION news.rule(edition text, OUT threshold int, OUT "window" interval, OUT publishers int) LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce((r.rule ->> 'threshold')::int, 15), coalesce((r.rule ->> 'window_seconds')::int, 14400) * interval '1 second',
+           coalesce((r.rule ->> 'min_publishers')::int, 10)
+    FROM (VALUES (1)) one (one) LEFT JOIN LATERAL (
+        SELECT u.record -> 'rule' AS rule
+        FROM news.events e JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence
+        WHERE e.edition = rule.edition ORDER BY e.started_at DESC NULLS LAST LIMIT 1
+    ) r ON true
+$$;
+COMMENT ON FUNCTION news.rule IS 'The rule by which events of an edition break, as its latest event says; the usual rule where there is none.';
+
+CREATE FUNCTION news.checked_step(step interval, longest interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF step < interval '1 second' OR step > longest OR extract(month FROM step) + extract(year FROM step) > 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = format('step is %s: it should be 1 second to %s, without months', step, longest);
+    END IF;
+    RETURN step;
+END
+$$;
+COMMENT ON FUNCTION news.checked_step IS 'A step of time; an error where reports cannot use it.';
