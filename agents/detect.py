@@ -32,9 +32,9 @@ def declare(
 ) -> StateStore[Detection, DetectState]:
     """Add the agent to the app; returns the store of its state, which loads after that of the stage before."""
     events = settings.topic("events")
-    rule, weights = settings.detect_rule(), settings.score_weights()
+    rule_of, weights = settings.detect_rules(), settings.score_weights()
     changelog = Changelog(settings, "detection")
-    state_of = StateOf(Detection, _place, lambda _: DetectState(rule, weights), restore)
+    state_of = StateOf(Detection, _place, lambda edition: DetectState(rule_of(edition), weights), restore)
     store = StateStore(app, settings, STAGE, changelog, "assignments", state_of, log_end, after)
 
     @contextmanager

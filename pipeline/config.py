@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.languages.codes import known_tag
 from pipeline.similarity.universal import ROWS
+from pipeline.stages.edition_rules import EditionRule, InvalidRules, RuleOf, parse_rules, rule_of
 from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
@@ -66,6 +67,14 @@ class Settings(BaseSettings):
     threshold: Annotated[int, Field(description="An event is more stories than this within the window.", ge=1)] = 15
     window_hours: Annotated[float, Field(description="Length of the window.", gt=0)] = 4.0
     min_publishers: Annotated[int, Field(description="Publishers that an event needs in its window.", ge=1)] = 10
+    emerging_threshold: Annotated[
+        int, Field(description="A cluster is announced as emerging with more stories than this; 0: none is.", ge=0)
+    ] = 0
+    emerging_hours: Annotated[float, Field(description="Time within which it has them.", gt=0)] = 2.0
+    emerging_publishers: Annotated[int, Field(description="Publishers that it needs in that time.", ge=1)] = 4
+    rules: Annotated[
+        Path | None, Field(description="TOML file with rules of single editions; if missing, all have the same.")
+    ] = None
     look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0)] = 96.0
     bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
     rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 1
@@ -77,6 +86,7 @@ class Settings(BaseSettings):
 
     @field_validator(
         "weights",
+        "rules",
         "kafka_user",
         "kafka_password",
         "kafka_password_file",
@@ -148,17 +158,34 @@ class Settings(BaseSettings):
             window=round(self.window_hours * HOUR),
             min_publishers=self.min_publishers,
             look_back=round(self.look_back_hours * HOUR),
+            emerging_threshold=self.emerging_threshold,
+            emerging_window=round(self.emerging_hours * HOUR),
+            emerging_publishers=self.emerging_publishers,
         )
         return detect_rule(profile or self.profile, rule)
+
+    def detect_rules(self) -> RuleOf:
+        """The rule of the detect stage for each edition. Raises SettingsError."""
+        return rule_of(self.detect_rule(), self._edition_rules())
+
+    def _edition_rules(self) -> dict[str, EditionRule]:
+        if self.rules is None:
+            return {}
+        try:
+            return parse_rules(self.rules.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, InvalidRules) as error:
+            raise SettingsError(f"NEWSBURST_RULES={str(self.rules)!r}: {error}") from None
 
     def rule(self) -> dict[str, str]:
         """What the state of the stages depends on: workers that share it must agree on these settings. Raises SettingsError."""
         weights = self.score_weights()
         names = ("profile", "threshold", "window_hours", "min_publishers", "look_back_hours", "bands", "rows")
-        digest = blake2b(repr(weights).encode(), digest_size=8).hexdigest()
+        emerging = ("emerging_threshold", "emerging_hours", "emerging_publishers")
+        rules = self._edition_rules()
         values = {
-            **{name: getattr(self, name) for name in names},
-            "weights": "shipped" if weights == shipped() else digest,
+            **{name: getattr(self, name) for name in (*names, *emerging)},
+            "weights": "shipped" if weights == shipped() else _digest(weights),
+            "rules": _digest(sorted(rules.items())) if rules else "none",
         }
         return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()}
 
@@ -178,6 +205,10 @@ class Settings(BaseSettings):
             f"NEWSBURST_{name.upper()}": value.get_secret_value() if isinstance(value, SecretStr) else str(value)
             for name, value in values.items()
         }
+
+
+def _digest(value: object) -> str:
+    return blake2b(repr(value).encode(), digest_size=8).hexdigest()
 
 
 def load() -> Settings:

@@ -197,10 +197,13 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     """What is known of a breaking event at one moment, with the stories that show it."""
 
     event_id: Id
-    sequence: Annotated[int, Meta(description="1 for the alert, then one more with each update.", ge=1)]
+    sequence: Annotated[int, Meta(description="1 for the alert, then one more with each update.", ge=0)]
     state: Annotated[
-        Literal["started", "updated", "ended", "reopened"],
-        Meta(description="`reopened`: it had ended, and its cluster broke again about the same."),
+        Literal["emerging", "started", "updated", "ended", "reopened"],
+        Meta(
+            description="`emerging`: not yet an event, sequence 0, if that is asked for; `reopened`: it had ended, and its "
+            "cluster broke again about the same."
+        ),
     ]
     cluster_id: Id
     edition: str
@@ -246,8 +249,8 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     members: Annotated[
         bytes | None,
         Meta(
-            description="All its stories, packed in MessagePack as three arrays: steps of position, steps of time in "
-            "microseconds, and nearness to the event's centre from 0 to 100."
+            description="All its stories, packed in MessagePack as four arrays: steps of position, steps of time in "
+            "microseconds, nearness to the event's centre from 0 to 100, and whether it is a stray."
         ),
     ] = None
 
@@ -275,6 +278,7 @@ class Detection(Record, frozen=True, kw_only=True):
 
     assignment: Assignment
     marks: Annotated[list[EventMark], Meta(description="The events of its cluster by then, the current one last.")] = []
+    emerged: Annotated[bool, Meta(description="Whether its cluster had emerged by then.")] = False
 
 
 class InEdition(Record, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from pipeline.stages.cluster.stage import cluster, tick_clusters
 from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.detect.stage import detect, tick_events
 from pipeline.stages.detect.state import DetectState
+from pipeline.stages.edition_rules import RuleOf
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 from pipeline.stages.observer import DecisionObserver
@@ -40,7 +41,7 @@ class TimeStep:
 def replay(
     fingerprints: Iterable[tuple[int, Fingerprint]],
     cluster_rule: ClusterRule | None = None,
-    detect_rule: DetectRule | None = None,
+    detect_rule: DetectRule | RuleOf | None = None,
     weights: Weights | None = None,
     observer: DecisionObserver | None = None,
 ) -> Iterator[Step]:
@@ -53,7 +54,7 @@ def replay(
 def replay_log(
     log: Iterable[tuple[int, Fingerprint | Tick]],
     cluster_rule: ClusterRule | None = None,
-    detect_rule: DetectRule | None = None,
+    detect_rule: DetectRule | RuleOf | None = None,
     weights: Weights | None = None,
     observer: DecisionObserver | None = None,
 ) -> Iterator[Step | TimeStep]:
@@ -71,7 +72,8 @@ def replay_log(
         edition = record.story.edition
         if edition not in cluster_states:
             cluster_states[edition] = ClusterState(background(edition), cluster_rule, weights, observer)
-            detect_states[edition] = DetectState(detect_rule, weights, observer)
+            own_rule = detect_rule(edition) if callable(detect_rule) else detect_rule
+            detect_states[edition] = DetectState(own_rule, weights, observer)
         clustered = cluster(cluster_states[edition], record, position)
         if clustered is None:
             continue

@@ -17,7 +17,7 @@ def raw(**changes):
     return msgspec.json.encode(GOOD | changes)
 
 
-def test_a_good_story_keeps_its_fields_and_unknown_ones_are_ignored():
+def test_a_good_story_keeps_its_fields():
     story = decode(raw(body="B", unknown=[1]), Story)
     assert (story.title, story.body, story.language) == ("T", "B", None)
     assert decode(encode(story), Story) == story
@@ -54,3 +54,17 @@ def test_a_wrong_message_is_refused_with_its_reason(message, reason):
 def test_no_bytes_raise_anything_else(message):
     with contextlib.suppress(InvalidRecord):
         decode(message, Story)
+
+
+@pytest.mark.parametrize(
+    ("fields", "extra"),
+    [
+        ('"desk": "Lima", "rank": 3', {"desk": "Lima", "rank": 3}),
+        ('"extra": {"desk": "Lima"}, "rank": [1, {"a": null}]', {"desk": "Lima", "rank": [1, {"a": None}]}),
+        ('"huge": 1e999', {"huge": "1e999"}),
+        ('"extra": {}', {}),
+    ],
+)
+def test_fields_that_are_not_known_are_kept(fields, extra):
+    value = f'{{"url": "u", "title": "t", "publisher": "p", "crawled_at": "2024-05-01T12:00:00Z", {fields}}}'
+    assert decode(value.encode(), Story).extra == extra

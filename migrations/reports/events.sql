@@ -1,12 +1,10 @@
 CREATE VIEW news.report_breaking_now AS
+WITH lately AS MATERIALIZED (SELECT l.cluster_id, count(*) AS stories FROM news.lately(NULL, interval '1 hour') l GROUP BY l.cluster_id)
 SELECT e.id AS event_id, e.headline, e.edition, e.state, e.stories_total AS stories, e.publishers_total AS publishers,
-       lately.stories AS stories_last_hour, e.started_at, e.first_seen, e.last_seen, e.burst_score, e.sequence
+       coalesce(l.stories, 0) AS stories_last_hour, e.started_at, e.first_seen, e.last_seen, e.burst_score, e.sequence
 FROM news.events e
-CROSS JOIN LATERAL (
-    SELECT count(*) AS stories FROM news.stories s
-    WHERE s.cluster_id IN (SELECT news.cluster_family(e.cluster_id)) AND NOT s.retracted
-      AND s.crawled_at > news.stream_time(e.edition) - interval '1 hour'
-) lately
+JOIN news.clusters c ON c.id = e.cluster_id
+LEFT JOIN lately l ON l.cluster_id = CASE WHEN c.merged_into IS NULL THEN c.id ELSE news.surviving_cluster(c.id) END
 WHERE e.state <> 'ended' AND e.sequence > 0
 ORDER BY e.last_seen DESC, e.id;
 COMMENT ON VIEW news.report_breaking_now IS 'What is breaking now? Events that have not ended, the one with the latest story first.';
@@ -87,7 +85,7 @@ $$;
 COMMENT ON FUNCTION news.report_event_timeline IS 'What did we know when? Each update of an event as it was made.';
 
 CREATE FUNCTION news.report_event_curve(event text, step interval DEFAULT '15 minutes')
-RETURNS TABLE (at timestamptz, stories bigint, publishers bigint, copies bigint, stories_so_far numeric, publishers_so_far numeric)
+RETURNS TABLE (at timestamptz, stories bigint, publishers bigint, copies bigint, stories_so_far bigint, publishers_so_far bigint)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE low timestamptz; high timestamptz;
 BEGIN
@@ -102,8 +100,8 @@ BEGIN
                row_number() OVER (PARTITION BY s.family ORDER BY s.crawled_at, s.position) = 1 AS is_new
         FROM news.stories_of_event(event) s
     )
-    SELECT bin.at, count(m.at), count(DISTINCT m.family), count(m.duplicate_of), sum(count(m.at)) OVER (ORDER BY bin.at),
-           sum(count(*) FILTER (WHERE m.is_new)) OVER (ORDER BY bin.at)
+    SELECT bin.at, count(m.at), count(DISTINCT m.family), count(m.duplicate_of), (sum(count(m.at)) OVER (ORDER BY bin.at))::bigint,
+           (sum(count(*) FILTER (WHERE m.is_new)) OVER (ORDER BY bin.at))::bigint
     FROM generate_series(low, high, step) AS bin (at) LEFT JOIN member m ON m.at = bin.at
     GROUP BY bin.at ORDER BY bin.at;
 END
@@ -158,7 +156,7 @@ COMMENT ON FUNCTION news.report_copies IS 'Who copied whom in an event? Near-dup
 
 CREATE FUNCTION news.report_related_events(event text)
 RETURNS TABLE (relation text, event_id text, headline text, edition text, state text, started_at timestamptz, stories int, score double precision)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH this AS (SELECT * FROM news.events WHERE id = event), related AS (
         SELECT 'merged into it' AS relation, e.id, NULL::double precision AS score FROM this JOIN news.events e ON e.merged_into = this.id
         UNION ALL SELECT 'went on as', this.merged_into, NULL FROM this WHERE this.merged_into IS NOT NULL

@@ -23,11 +23,6 @@ CREATE FUNCTION news.stream_time(edition text) RETURNS timestamptz LANGUAGE sql 
 $$;
 COMMENT ON FUNCTION news.stream_time IS 'Crawl time of the latest story of an edition: what "now" means in reports on what happens now.';
 
-CREATE FUNCTION news.is_stray(score smallint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT coalesce(score < 20, false)
-$$;
-COMMENT ON FUNCTION news.is_stray IS 'Whether a story of this score is too far from the centre of its event to be about it. Reports of who was first leave strays out.';
-
 CREATE FUNCTION news.minutes(duration interval) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT round(extract(epoch FROM duration) / 60, 1)
 $$;
@@ -37,7 +32,7 @@ CREATE FUNCTION news.stories_of_event(event text)
 RETURNS TABLE (edition text, "position" bigint, crawled_at timestamptz, score smallint, is_stray boolean, id text, publisher text, family text,
                title text, url text, duplicate_of text, simhash bigint)
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 100 AS $$
-    SELECT m.edition, m.position, m.crawled_at, m.score, news.is_stray(m.score), s.id, s.publisher, s.family, s.title, s.url, s.duplicate_of,
+    SELECT m.edition, m.position, m.crawled_at, m.score, m.is_stray, s.id, s.publisher, s.family, s.title, s.url, s.duplicate_of,
            s.simhash
     FROM news.event_stories m
     LEFT JOIN news.stories s ON s.edition = m.edition AND s.position = m.position AND s.crawled_at = m.crawled_at
@@ -51,7 +46,7 @@ CREATE FUNCTION news.rule(edition text, OUT threshold int, OUT "window" interval
     FROM (VALUES (1)) one (one) LEFT JOIN LATERAL (
         SELECT u.record -> 'rule' AS rule
         FROM news.events e JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence
-        WHERE e.edition = rule.edition ORDER BY e.started_at DESC NULLS LAST LIMIT 1
+        WHERE e.edition = rule.edition AND e.started_at IS NOT NULL ORDER BY e.started_at DESC LIMIT 1
     ) r ON true
 $$;
 COMMENT ON FUNCTION news.rule IS 'The rule by which events of an edition break, as its latest event says; the usual rule where there is none.';
@@ -65,3 +60,20 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION news.checked_step IS 'A step of time; an error where reports cannot use it.';
+
+CREATE FUNCTION news.lately(of_edition text, span interval)
+RETURNS TABLE (cluster_id text, edition text, at timestamptz, crawled_at timestamptz, family text)
+LANGUAGE plpgsql STABLE SET jit = off SET plan_cache_mode = force_custom_plan AS $$
+DECLARE one record;
+BEGIN
+    FOR one IN
+        SELECT p.edition, max(p.last_story_at) AS at FROM news.publishers p WHERE of_edition IS NULL OR p.edition = of_edition GROUP BY p.edition
+    LOOP
+        RETURN QUERY
+        SELECT CASE WHEN c.merged_into IS NULL THEN c.id ELSE news.surviving_cluster(c.id) END, s.edition, one.at, s.crawled_at, s.family
+        FROM news.stories s JOIN news.clusters c ON c.id = s.cluster_id
+        WHERE s.edition = one.edition AND s.crawled_at > one.at - span AND NOT s.retracted;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION news.lately IS 'The stories of the last span of stream time, of one edition or of all, each with the cluster that it is counted in now.';

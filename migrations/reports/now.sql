@@ -1,25 +1,7 @@
-CREATE FUNCTION news.lately(edition text, span interval)
-RETURNS TABLE (cluster_id text, edition text, at timestamptz, crawled_at timestamptz, family text)
-LANGUAGE sql STABLE AS $$
-    WITH now AS MATERIALIZED (
-        SELECT p.edition, max(p.last_story_at) AS at FROM news.publishers p
-        WHERE lately.edition IS NULL OR p.edition = lately.edition GROUP BY p.edition
-    ), came AS MATERIALIZED (
-        SELECT s.cluster_id, s.edition, now.at, s.crawled_at, s.family
-        FROM now JOIN news.stories s ON s.edition = now.edition AND s.crawled_at > now.at - span
-        WHERE NOT s.retracted AND s.crawled_at > (SELECT min(now.at) FROM now) - span
-    ), survivor AS MATERIALIZED (
-        SELECT c.id, CASE WHEN c.merged_into IS NULL THEN c.id ELSE news.surviving_cluster(c.id) END AS lives_on
-        FROM news.clusters c WHERE c.id IN (SELECT came.cluster_id FROM came)
-    )
-    SELECT survivor.lives_on, came.edition, came.at, came.crawled_at, came.family FROM came JOIN survivor ON survivor.id = came.cluster_id
-$$;
-COMMENT ON FUNCTION news.lately IS 'The stories of the last span of stream time, of one edition or of all, each with the cluster that it is counted in now.';
-
 CREATE FUNCTION news.report_growing_now(edition text DEFAULT NULL, at_least int DEFAULT 3)
 RETURNS TABLE (cluster_id text, headline text, edition text, event_id text, last_15_minutes bigint, last_hour bigint, hour_before bigint,
                acceleration bigint, new_publishers bigint)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH growth AS MATERIALIZED (
         SELECT l.cluster_id, l.edition, count(*) FILTER (WHERE l.crawled_at > l.at - interval '15 minutes') AS quarter,
                count(*) FILTER (WHERE l.crawled_at > l.at - interval '1 hour') AS hour,
@@ -43,7 +25,7 @@ COMMENT ON FUNCTION news.report_growing_now IS 'What is growing fastest? Cluster
 CREATE FUNCTION news.report_emerging_now(at_least int DEFAULT 6, edition text DEFAULT NULL)
 RETURNS TABLE (cluster_id text, headline text, edition text, stories bigint, publishers bigint, stories_per_hour numeric, missing_stories bigint,
                missing_publishers bigint, first_seen timestamptz, last_seen timestamptz)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH rules AS MATERIALIZED (
         SELECT p.edition, r.* FROM (SELECT DISTINCT publishers.edition FROM news.publishers) p, LATERAL news.rule(p.edition) r
         WHERE report_emerging_now.edition IS NULL OR p.edition = report_emerging_now.edition

@@ -1,11 +1,11 @@
 CREATE FUNCTION news.report_first_to_report(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
 RETURNS TABLE (family text, firsts bigint, events bigint, share numeric, median_minutes numeric)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH told AS MATERIALIZED (
         SELECT m.event_id, s.family, min(s.crawled_at) AS at,
                row_number() OVER (PARTITION BY m.event_id ORDER BY min(s.crawled_at), min(s.id)) AS place,
                min(min(s.crawled_at)) OVER (PARTITION BY m.event_id) AS first_at
-        FROM news.events e JOIN news.event_stories m ON m.event_id = e.id AND NOT news.is_stray(m.score)
+        FROM news.events e JOIN news.event_stories m ON m.event_id = e.id AND NOT m.is_stray
         JOIN news.stories s ON s.edition = m.edition AND s.position = m.position AND s.crawled_at = m.crawled_at
         WHERE e.started_at >= since AND e.merged_into IS NULL
           AND (report_first_to_report.edition IS NULL OR e.edition = report_first_to_report.edition)
@@ -20,7 +20,7 @@ COMMENT ON FUNCTION news.report_first_to_report IS 'Who is first? Of the events 
 
 CREATE FUNCTION news.report_missed_by(family text, since timestamptz DEFAULT now() - interval '7 days')
 RETURNS TABLE (event_id text, headline text, edition text, stories int, publishers int, first_seen timestamptz, minutes_behind numeric)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     SELECT e.id, e.headline, e.edition, e.stories_total, e.publishers_total, told.first_at, news.minutes(news.stream_time(e.edition) - told.first_at)
     FROM news.events e
     CROSS JOIN LATERAL (
@@ -36,13 +36,13 @@ COMMENT ON FUNCTION news.report_missed_by IS 'What did a publisher miss? Events 
 CREATE FUNCTION news.report_publishers(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
 RETURNS TABLE (family text, edition text, country text, stories bigint, share_copies numeric, events bigint, first_story_at timestamptz,
                last_story_at timestamptz)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH told AS MATERIALIZED (
         SELECT s.edition, s.family, count(*) AS stories, round(avg((s.duplicate_of IS NOT NULL)::int), 3) AS copied
         FROM news.stories s WHERE s.crawled_at >= since AND NOT s.retracted GROUP BY s.edition, s.family
     ), covered AS MATERIALIZED (
         SELECT s.edition, s.family, count(DISTINCT m.event_id) AS events
-        FROM news.events e JOIN news.event_stories m ON m.event_id = e.id AND NOT news.is_stray(m.score)
+        FROM news.events e JOIN news.event_stories m ON m.event_id = e.id AND NOT m.is_stray
         JOIN news.stories s ON s.edition = m.edition AND s.position = m.position AND s.crawled_at = m.crawled_at
         WHERE e.started_at >= since AND e.merged_into IS NULL GROUP BY s.edition, s.family
     )
@@ -56,7 +56,7 @@ COMMENT ON FUNCTION news.report_publishers IS 'Who publishes how much? Publisher
 CREATE FUNCTION news.report_sources(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
 RETURNS TABLE (publisher text, edition text, stories bigint, stories_per_day numeric, last_story_at timestamptz, silent_hours numeric, is_silent boolean,
                share_late numeric, share_copies numeric, median_delay_minutes numeric)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH source AS MATERIALIZED (
         SELECT s.publisher, s.edition, count(*) AS stories, max(s.crawled_at) AS last_at, avg(s.late::int) AS late,
                avg((s.duplicate_of IS NOT NULL)::int) AS copied,

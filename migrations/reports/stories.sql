@@ -60,10 +60,10 @@ $$;
 COMMENT ON FUNCTION news.headline_query IS 'A query as people write it (words; "in this order"; or; -not) for the headlines of an edition.';
 
 CREATE FUNCTION news.prefix_query(query text) RETURNS tsquery LANGUAGE sql STABLE AS $$
-    SELECT string_agg(quote_literal(left(word, greatest(3, length(word) - 2))) || ':*', ' & ')::tsquery
+    SELECT string_agg(quote_literal(left(word, least(60, greatest(3, length(word) - 3)))) || ':*', ' & ')::tsquery
     FROM (SELECT DISTINCT word FROM regexp_split_to_table(lower(query), '[^[:alnum:]]+') AS word WHERE length(word) >= 3) x
 $$;
-COMMENT ON FUNCTION news.prefix_query IS 'A query for words that begin alike, for when nothing matches: all but the last two letters of each word.';
+COMMENT ON FUNCTION news.prefix_query IS 'A query for words that begin alike, for when nothing matches: all but the last three letters of each word.';
 
 CREATE FUNCTION news.matching_stories(queries tsquery, since timestamptz, of_edition text, enough int)
 RETURNS TABLE (edition text, "position" bigint, crawled_at timestamptz, id text, title text, publisher text, cluster_id text, rank real)
@@ -148,7 +148,7 @@ COMMENT ON FUNCTION news.search_headlines IS 'What report_search returns.';
 
 CREATE FUNCTION news.report_search(query text, since timestamptz DEFAULT '-infinity', edition text DEFAULT NULL, "limit" int DEFAULT 20)
 RETURNS TABLE (kind text, id text, edition text, headline text, publisher text, at timestamptz, stories int, rank real)
-LANGUAGE sql STABLE AS $$ SELECT * FROM news.search_headlines(query, since, report_search.edition, "limit") $$;
+LANGUAGE sql STABLE AS $$ SELECT * FROM news.search_headlines(left(query, 300), since, report_search.edition, "limit") $$;
 COMMENT ON FUNCTION news.report_search IS 'What do we have on these words? Events, clusters and stories whose headlines match, each the best first and the latest of the best; << >> mark the words. Words are compared by their stems in the language of each edition, in Chinese, Japanese, Thai and the like by pairs of signs; where nothing matches, by how words begin. Searches back until 200 stories match.';
 
 CREATE FUNCTION news.report_duplicates(since timestamptz DEFAULT now() - interval '1 day', edition text DEFAULT NULL)

@@ -1,6 +1,6 @@
 CREATE FUNCTION news.report_volume(edition text DEFAULT NULL, step interval DEFAULT '1 hour', since timestamptz DEFAULT now() - interval '1 day')
 RETURNS TABLE (edition text, at timestamptz, stories bigint, usual numeric, ratio numeric)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH given AS MATERIALIZED (
         SELECT news.checked_step(report_volume.step, '1 day') AS step
     ), reach AS (
@@ -29,7 +29,7 @@ COMMENT ON FUNCTION news.report_volume IS 'Is as much coming in as usual? Storie
 
 CREATE FUNCTION news.report_clusters_daily(since timestamptz DEFAULT now() - interval '30 days', edition text DEFAULT NULL)
 RETURNS TABLE (day date, edition text, stories bigint, clusters bigint, stories_alone bigint, copies bigint, events bigint)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     WITH told AS MATERIALIZED (
         SELECT date_trunc('day', s.crawled_at, 'UTC') AS day, s.edition, s.cluster_id, count(*) AS stories, count(s.duplicate_of) AS copies
         FROM news.stories s

@@ -120,6 +120,7 @@ CREATE TABLE news.event_stories (
     crawled_at TIMESTAMP WITH TIME ZONE NOT NULL,
     sequence INTEGER NOT NULL,
     score SMALLINT,
+    is_stray BOOLEAN NOT NULL,
     CONSTRAINT event_stories_pkey PRIMARY KEY (event_id, edition, position),
     CONSTRAINT event_stories_score_check CHECK (score BETWEEN 0 AND 100),
     CONSTRAINT event_stories_event_id_fkey FOREIGN KEY(event_id) REFERENCES news.events (id) ON DELETE CASCADE
@@ -132,6 +133,7 @@ COMMENT ON COLUMN news.event_stories.position IS 'Position of the story.';
 COMMENT ON COLUMN news.event_stories.crawled_at IS 'Crawl time of the story.';
 COMMENT ON COLUMN news.event_stories.sequence IS 'The update of the event by which this is known: the latest.';
 COMMENT ON COLUMN news.event_stories.score IS 'Nearness to the event''s centre, 0 to 100: the cosine of the two TF-IDF vectors in hundredths. None for events from before it was kept.';
+COMMENT ON COLUMN news.event_stories.is_stray IS 'Whether it is probably not about the event: far from its centre, or before its first near story.';
 """
 
 PARTITIONS = """
@@ -207,7 +209,7 @@ UPDATE news.events e SET merged_into = NULL
 WHERE merged_into IS NOT NULL AND NOT EXISTS (SELECT FROM news.events o WHERE o.id = e.merged_into);
 
 INSERT INTO news.event_stories
-SELECT e.id, s.edition, s.position, s.crawled_at, e.sequence, NULL
+SELECT e.id, s.edition, s.position, s.crawled_at, e.sequence, NULL, false
 FROM news.events e
 JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence
 CROSS JOIN LATERAL news.cluster_family(e.cluster_id) AS f (id)
@@ -289,9 +291,9 @@ CREATE INDEX events_last_seen_idx ON news.events (last_seen);
 CREATE INDEX events_started_at_idx ON news.events (started_at);
 ALTER TABLE news.events
     ADD CONSTRAINT events_merged_into_fkey FOREIGN KEY (merged_into) REFERENCES news.events (id) ON DELETE CASCADE,
-    ADD CONSTRAINT events_state_check CHECK (state IN ('started', 'updated', 'ended', 'reopened')),
+    ADD CONSTRAINT events_state_check CHECK (state IN ('emerging', 'started', 'updated', 'ended', 'reopened')),
     ADD CONSTRAINT events_counts_check CHECK (stories_total >= 0 AND stories_in_window >= 0);
-ALTER TABLE news.event_updates ADD CONSTRAINT event_updates_state_check CHECK (state IN ('started', 'updated', 'ended', 'reopened'));
+ALTER TABLE news.event_updates ADD CONSTRAINT event_updates_state_check CHECK (state IN ('emerging', 'started', 'updated', 'ended', 'reopened'));
 """
 
 COMMENTS = """
@@ -308,8 +310,8 @@ COMMENT ON COLUMN news.clusters.merged_into IS 'The cluster that its stories are
 COMMENT ON COLUMN news.events.id IS 'Stable id; derived from the cluster that broke.';
 COMMENT ON COLUMN news.events.cluster_id IS 'Its cluster when the latest update was made.';
 COMMENT ON COLUMN news.events.edition IS 'The stream it belongs to: a language.';
-COMMENT ON COLUMN news.events.sequence IS 'Sequence of the latest update; 0 while only the event that was merged into it has come.';
-COMMENT ON COLUMN news.events.state IS 'started; updated; ended; or reopened: it had ended, and its cluster broke again about the same.';
+COMMENT ON COLUMN news.events.sequence IS 'Sequence of the latest update; 0 if it only emerges, or only an event that was merged into it has come.';
+COMMENT ON COLUMN news.events.state IS 'started; updated; ended; reopened: it had ended, and its cluster broke again about the same; or emerging: it has not broken.';
 COMMENT ON COLUMN news.events.headline IS 'Headline of the most central story of the latest window.';
 COMMENT ON COLUMN news.events.started_at IS 'Stream time of its alert.';
 COMMENT ON COLUMN news.events.ended_at IS 'Stream time of its end; none while it is active.';
@@ -325,8 +327,8 @@ COMMENT ON COLUMN news.events.burst_score IS 'How unusual the window is, in stan
 COMMENT ON COLUMN news.events.reopened IS 'How often it broke again after it had ended.';
 COMMENT ON COLUMN news.events.merged_into IS 'The event that goes on for this one.';
 COMMENT ON COLUMN news.event_updates.event_id IS 'The event.';
-COMMENT ON COLUMN news.event_updates.sequence IS '1 for the alert, then one more with each update.';
-COMMENT ON COLUMN news.event_updates.state IS 'started, updated, ended or reopened.';
+COMMENT ON COLUMN news.event_updates.sequence IS '1 for the alert, then one more with each update; 0 for what only emerges.';
+COMMENT ON COLUMN news.event_updates.state IS 'emerging, started, updated, ended or reopened.';
 COMMENT ON COLUMN news.event_updates.at IS 'Stream time.';
 COMMENT ON COLUMN news.event_updates.position IS 'Log position of the story, or of the tick, that caused it.';
 COMMENT ON COLUMN news.event_updates.stories_in_window IS 'Stories in the window.';

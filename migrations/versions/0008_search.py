@@ -1,4 +1,4 @@
-"""Indexes for the reports that search: words of headlines, and blocks of SimHashes."""
+"""Indexes for the reports: words of headlines, blocks of SimHashes, and active events."""
 
 from alembic import op
 
@@ -57,6 +57,7 @@ COMMENT ON FUNCTION news.simhash_blocks IS 'The four blocks of 16 bits of a SimH
 
 INDEXES = """
 CREATE INDEX stories_headline_idx ON news.stories USING gin (news.headline_words(edition, title));
+CREATE INDEX events_active_idx ON news.events (last_seen) WHERE state <> 'ended';
 CREATE INDEX stories_simhash_idx ON news.stories USING gin (news.simhash_blocks(simhash));
 """
 
@@ -69,7 +70,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop both."""
-    op.execute("DROP INDEX news.stories_headline_idx, news.stories_simhash_idx")
+    op.execute("DROP INDEX news.stories_headline_idx, news.stories_simhash_idx, news.events_active_idx")
     for function in (
         "headline_words",
         "sign_pairs",

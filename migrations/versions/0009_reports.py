@@ -15,10 +15,9 @@ PARTS = ("helpers", "events", "now", "stories", "publishers", "volume", "world")
 def upgrade() -> None:
     """Make the reports."""
     for part in PARTS:
-        # to the driver as it is: SQLAlchemy would take a colon for a parameter
-        op.get_bind().exec_driver_sql(
-            (resources.files("migrations") / "reports" / f"{part}.sql").read_text(encoding="utf-8")
-        )
+        statements = (resources.files("migrations") / "reports" / f"{part}.sql").read_text(encoding="utf-8")
+        # to the driver, as SQLAlchemy would take a colon for a parameter; the driver takes a percent sign for one
+        op.get_bind().exec_driver_sql(statements.replace("%", "%%"))
 
 
 def downgrade() -> None:

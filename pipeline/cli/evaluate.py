@@ -125,6 +125,8 @@ def _figures(result: Evaluation) -> dict[str, str]:
         "delay s 50/90/95 %": _delays(events.delays),
         "with misses": _delays(events.delays_with_misses),
         "from first story": _delays(events.delays_from_first_story),
+        "first story right": f"{_share(result.reported.first_story)}, without strays {_share(result.reported.first_near_story)}",
+        "AUC of burst score": _share(result.reported.burst_auc),
         "unlabelled stories": str(result.unlabelled),
         "labels not used": str(result.unused_labels),
         "us a story": str(result.microseconds_per_story),
@@ -137,6 +139,10 @@ def _figures(result: Evaluation) -> dict[str, str]:
             "two-level repeats": str(of_alerts.repeats),
         }
     return figures
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _interval(result: Evaluation, name: str) -> str:

@@ -37,7 +37,7 @@ async def _events(settings: Settings, follow: bool, alerts: bool, as_json: bool)
         except InvalidRecord as error:
             click.echo(shown(f"events:{record.partition}:{record.offset}: {error}"), err=True)
             continue
-        if alerts and update.sequence > 1:
+        if alerts and update.sequence != 1:
             continue
         if as_json:
             print_json(msgspec.Raw(record.value))
@@ -47,10 +47,10 @@ async def _events(settings: Settings, follow: bool, alerts: bool, as_json: bool)
 
 def line(update: EventUpdate) -> Text:
     """An update as one line for people."""
-    colour = {"started": "bold red", "updated": "yellow", "ended": "dim"}[update.state]
+    colour = {"started": "bold red", "reopened": "bold red", "updated": "yellow", "emerging": "cyan", "ended": "dim"}
     return Text.assemble(
         f"{update.at.astimezone(UTC):%Y-%m-%d %H:%MZ} ",
-        (f"{update.state:7}", colour),
+        (f"{update.state:8}", colour[update.state]),
         f" {shown(update.headline)} ",
         (f"({update.stories_in_window} stories, {update.publishers_in_window} publishers, {update.event_id})", "dim"),
     )

@@ -39,7 +39,7 @@ def replay_command(file: str, out: Path, skip: bool) -> None:
             stack.enter_context((out / f"{name}.jsonl").open("wb")) for name in ("assignments", "clusters", "events")
         )
         records = fingerprints(stories, now, settings.language, stems=stems(settings.profile))
-        rules = settings.cluster_rule(), settings.detect_rule(), settings.score_weights()
+        rules = settings.cluster_rule(), settings.detect_rules(), settings.score_weights()
         for step in replay(records, *rules):
             assignments.write(encode(step.assignment) + b"\n")
             clusters.writelines(encode(state) + b"\n" for state in step.clusters)

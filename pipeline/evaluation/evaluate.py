@@ -28,6 +28,7 @@ from pipeline.evaluation.metrics import (
     scores,
 )
 from pipeline.evaluation.misses import Miss, misses
+from pipeline.evaluation.reported import FirstStories, Reported, first_stories, reported
 from pipeline.records import Fingerprint
 from pipeline.replay import Step, replay
 from pipeline.stages.rules import ClusterRule, DetectRule
@@ -100,6 +101,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     events: EventScores
     two_level: TwoLevel | None
     """None where the labels have no groups"""
+    reported: Reported
     intervals: dict[str, Interval | None]
     """of some figures, between which they lie in 95 of 100 samples of the events; None where there is nothing to sample"""
     microseconds_per_story: float
@@ -122,6 +124,7 @@ class Run:
     """... its label ..."""
     groups: list[str]
     """... and its group; empty where there are none"""
+    firsts: FirstStories
     misses: list[Miss] | None
     """None where nobody asked for them"""
 
@@ -163,6 +166,7 @@ def run_file(
         clusters=[final[story_id] for story_id in came],
         events=[labels.events[story_id] for story_id in came],
         groups=[labels.groups[story_id] for story_id in came] if labels.groups else [],
+        firsts=first_stories(steps, labels.events),
         misses=misses(steps, labels.events, final, judged, detect_rule) if list_misses else None,
     )
 
@@ -187,6 +191,7 @@ def summarise(profile: str, runs: Sequence[Run]) -> Evaluation:
         nmi=round(mutual_information(clusters, events), 4),
         events=_events(judged),
         two_level=_two_level(judged, bcubed(clusters, events, groups)) if groups else None,
+        reported=reported([run.firsts for run in runs], judged),
         intervals=intervals(_units(judged, clusters, events, groups or events), two_level=bool(groups)),
         microseconds_per_story=round(1e6 * sum(run.seconds for run in runs) / max(1, stories), 1),
         misses=[miss for listed in asked for miss in listed] if asked else msgspec.UNSET,

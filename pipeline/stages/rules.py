@@ -1,6 +1,6 @@
 """The rules of the stages: what decides, and how long things are kept. Times are in microseconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pipeline.stages.weights import log_odds
@@ -120,3 +120,16 @@ class DetectRule:
     """probability from which a second burst of a cluster is another event"""
     look_back: int = 96 * HOUR
     """how long the stories of a cluster without new ones are kept; as in ClusterRule"""
+    emerging_threshold: int = 0
+    """a cluster emerges, once, with more stories than this; 0: none does"""
+    emerging_window: int = 2 * HOUR
+    emerging_publishers: int = 4
+
+
+def emerging_rule(rule: DetectRule) -> DetectRule | None:
+    """The rule by which clusters emerge, as one by which they break; None if none does."""
+    if not rule.emerging_threshold:
+        return None
+    return replace(
+        rule, threshold=rule.emerging_threshold, window=rule.emerging_window, min_publishers=rule.emerging_publishers
+    )

@@ -31,7 +31,7 @@ DELETE FROM news.story_versions WHERE (edition, position, crawled_at, revision) 
 )"""  # noqa: S608 - our text
 OLD_EVENTS = """
 DELETE FROM news.events WHERE id IN (
-    SELECT id FROM news.events WHERE state = 'ended' AND last_seen < :before ORDER BY last_seen LIMIT :batch
+    SELECT id FROM news.events WHERE state IN ('ended', 'emerging') AND last_seen < :before ORDER BY last_seen LIMIT :batch
     FOR UPDATE SKIP LOCKED
 )"""
 EMPTY_CLUSTERS = """

@@ -83,7 +83,7 @@ def event_row(record: EventUpdate) -> Row:
         "sequence": record.sequence,
         "state": record.state,
         "headline": record.headline,
-        "started_at": record.at if record.sequence == 1 else record.started_at,
+        "started_at": record.at if record.sequence == 1 else record.started_at if record.sequence else None,
         "ended_at": record.at if record.state == "ended" else None,
         "updated_at": record.at,
         "first_seen": record.first_seen,
@@ -123,6 +123,7 @@ def event_story_rows(record: EventUpdate) -> Iterable[Row]:
             "crawled_at": from_micros(member.time),
             "sequence": record.sequence,
             "score": member.score,
+            "is_stray": member.is_stray,
         }
 
 

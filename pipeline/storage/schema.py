@@ -35,7 +35,7 @@ metadata = MetaData(
 )
 
 Time = DateTime(timezone=True)
-STATES = "state IN ('started', 'updated', 'ended', 'reopened')"
+STATES = "state IN ('emerging', 'started', 'updated', 'ended', 'reopened')"
 
 clusters = Table(
     "clusters",
@@ -163,13 +163,14 @@ events = Table(
         "sequence",
         Integer,
         nullable=False,
-        comment="Sequence of the latest update; 0 while only the event that was merged into it has come.",
+        comment="Sequence of the latest update; 0 if it only emerges, or only an event that was merged into it has come.",
     ),
     Column(
         "state",
         Text,
         nullable=False,
-        comment="started; updated; ended; or reopened: it had ended, and its cluster broke again about the same.",
+        comment="started; updated; ended; reopened: it had ended, and its cluster broke again about the same; "
+        "or emerging: it has not broken.",
     ),
     Column("headline", Text, nullable=False, comment="Headline of the most central story of the latest window."),
     Column("started_at", Time, comment="Stream time of its alert."),
@@ -207,6 +208,7 @@ events = Table(
     Index(None, "merged_into", postgresql_where=text("merged_into IS NOT NULL")),
     Index(None, "last_seen"),
     Index(None, "started_at"),
+    Index("events_active_idx", "last_seen", postgresql_where=text("state <> 'ended'")),
     CheckConstraint(STATES, "state"),
     CheckConstraint("stories_total >= 0 AND stories_in_window >= 0", "counts"),
     comment="Breaking events, latest state.",
@@ -226,6 +228,12 @@ event_stories = Table(
         comment="Nearness to the event's centre, 0 to 100: the cosine of the two TF-IDF vectors in hundredths. "
         "None for events from before it was kept.",
     ),
+    Column(
+        "is_stray",
+        Boolean,
+        nullable=False,
+        comment="Whether it is probably not about the event: far from its centre, or before its first near story.",
+    ),
     Index(None, "edition", "position"),
     CheckConstraint("score BETWEEN 0 AND 100", "score"),
     comment="Which stories each event has, as of its latest update. `stories` has their headlines.",
@@ -235,8 +243,13 @@ event_updates = Table(
     "event_updates",
     metadata,
     Column("event_id", Text, ForeignKey(events.c.id, ondelete="CASCADE"), primary_key=True, comment="The event."),
-    Column("sequence", Integer, primary_key=True, comment="1 for the alert, then one more with each update."),
-    Column("state", Text, nullable=False, comment="started, updated, ended or reopened."),
+    Column(
+        "sequence",
+        Integer,
+        primary_key=True,
+        comment="1 for the alert, then one more with each update; 0 for what only emerges.",
+    ),
+    Column("state", Text, nullable=False, comment="emerging, started, updated, ended or reopened."),
     Column("at", Time, nullable=False, comment="Stream time."),
     Column(
         "position", BigInteger, nullable=False, comment="Log position of the story, or of the tick, that caused it."

@@ -171,7 +171,7 @@ def _upsert_event_stories() -> Insert:
     table, new = schema.event_stories, _given(schema.event_stories)
     latest = sa.and_(schema.events.c.id == new.c.event_id, schema.events.c.sequence == new.c.sequence)
     statement = _insert(table, sa.select(new).join_from(new, schema.events, latest))
-    changed = {name: statement.excluded[name] for name in ("crawled_at", "sequence", "score")}
+    changed = {name: statement.excluded[name] for name in ("crawled_at", "sequence", "score", "is_stray")}
     return statement.on_conflict_do_update(index_elements=_keys(table), set_=changed)
 
 

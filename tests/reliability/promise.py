@@ -51,7 +51,7 @@ def replayed(settings):
             (record.offset, decode_tick(record) if KIND in record.headers else decode(record.value, Fingerprint))
             for record in records
         )
-        for step in replay_log(log, settings.cluster_rule(), settings.detect_rule()):
+        for step in replay_log(log, settings.cluster_rule(), settings.detect_rules()):
             yield partition, step
 
 

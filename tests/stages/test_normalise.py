@@ -283,3 +283,9 @@ def test_a_number_that_python_would_not_read_is_no_character():
 
 def test_comments_go_and_what_is_none_stays():
     assert clean_text("a <!-- <b> \n --> c <!-- d") == "a c <!-- d"
+
+
+def test_the_fields_of_a_producer_are_kept_up_to_a_limit_the_shortest_first():
+    assert normalise(story(extra={"desk": "Lima"}), NOW).extra == {"desk": "Lima"}
+    long = story(extra={"page": "x" * 20_000, "desk": "Lima", "tags": ["a"] * 1_000})
+    assert normalise(long, NOW).extra == {"desk": "Lima", "tags": ["a"] * 1_000}

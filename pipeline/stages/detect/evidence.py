@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from pipeline.records import EventMark, EventStory, EventUpdate, Rule
-from pipeline.stages.detect.members import members_of, pack
+from pipeline.stages.detect.members import members_of, pack, scores
 from pipeline.stages.detect.state import CountedCluster, DetectState
 from pipeline.stages.detect.volume import burst_score
 from pipeline.stages.detect.window_story import TIME, WindowStory
@@ -15,6 +15,10 @@ from pipeline.times import HOUR, SECOND, from_micros
 
 MAX_EVIDENCE = 50
 """The most stories that an update carries."""
+
+
+Phase = Literal["emerging", "started", "updated", "ended", "reopened"]
+"""The states of an event."""
 
 
 class Cause(NamedTuple):
@@ -30,17 +34,17 @@ class Cause(NamedTuple):
 def describe(
     state: DetectState,
     counted: CountedCluster,
-    phase: Literal["started", "updated", "ended", "reopened"],
+    phase: Phase,
     window: list[WindowStory],
     cause: Cause,
-    gave_way: EventMark | None = None,
+    event: EventMark | None = None,
+    merged_into: str | None = None,
 ) -> EventUpdate:
-    """The update of a cluster's current event, or of one that gave way to it, with the stories of `window` as evidence.
+    """The update of a cluster's current event, or of another one of it, with the stories of `window` as evidence.
 
     `window` is by time, and empty if all stories were retracted; `cause` is what brought the update.
     """
-    rule, current = state.rule, counted.events[-1]
-    mark = gave_way or current
+    rule, mark = state.rule, event or counted.events[-1]
     stories = counted.stories_of(mark)
     evidence = _by_centrality(window)
     start, end = (window[0].time, window[-1].time) if window else (mark.window_start, mark.window_end)
@@ -66,11 +70,11 @@ def describe(
         caused_by=cause.story_id,
         caused_by_received_at=cause.received_at,
         stories=[_evidence_of(story) for story in _first_then_central(window, evidence)],
-        merged_into=current.event_id if gave_way else None,
+        merged_into=merged_into,
         started_at=from_micros(mark.started_at),
         publishers_total=len({story.family for story in stories}),
         reopened=mark.reopened,
-        members=pack(members_of(stories)),
+        members=pack(members_of(stories, (mark.window_start, mark.window_end), rule.window)),
     )
 
 
@@ -82,12 +86,15 @@ def _evidence_of(story: WindowStory) -> EventStory:
 
 
 def _burst(state: DetectState, counted: CountedCluster, window: list[WindowStory]) -> float:
-    """How unusual the window is: its stories against the edition's usual volume times the cluster's share so far."""
+    """How unusual the window is: its stories against the edition's usual volume times the cluster's share so far.
+
+    A story counts by how near it is to the centre of the window: what shares little with the others is no sign of growth.
+    """
     start, end = window[0].time, window[-1].time
     reach = state.lifetimes.horizon // HOUR * HOUR + HOUR
     low, high = (bisect_left(counted.stories, time, key=TIME) for time in (reach, start // HOUR * HOUR))
     share = max(0, high - low) / max(1, state.volume.before(start))
-    return burst_score(len(window), share * state.volume.usual(end, state.rule.window))
+    return burst_score(sum(scores(window)) / 100, share * state.volume.usual(end, state.rule.window))
 
 
 def _by_centrality(window: list[WindowStory]) -> list[WindowStory]:

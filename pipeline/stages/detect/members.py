@@ -1,10 +1,19 @@
-"""Members: all stories of an event, with how near each is to the event's centre.
+"""Members: all stories of an event, and which of them are strays.
 
-A cluster takes in strays before it has a centre: the first story of an event is not always about it. The centre is the sum of the
-TF-IDF vectors of the event's stories, and a story's score its cosine with that.
+A cluster takes in strays before it has a centre, and can go on from one happening to the next, so the first of its stories is not
+always about the event. The centre is the sum of the TF-IDF vectors of the event's stories; a story's score is its cosine with
+that. The event begins with its *lead*: from the first near story of the window in which it broke, back over near stories as long
+as none came more than a window before the next.
+
+    stories     s--o-----------s-o--o-ss-o-o-ooo-ooooo--->     o near the centre, s not
+                   |< longer >|  |       |window it broke in|
+                   than a window lead
+
+Strays are what came before the lead, and what is far from the centre.
 """
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -16,8 +25,12 @@ import msgspec
 from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.detect.window_story import WindowStory
 
-Columns = tuple[list[int], list[int], list[int]]
-"""What is packed: steps of position, steps of time, and scores."""
+NEAR = 40
+"""The score from which a story can be the lead."""
+FAR = 20
+"""The score below which a story is a stray."""
+Columns = tuple[list[int], list[int], list[int], list[bool]]
+"""What is packed: steps of position, steps of time, scores, and which are strays."""
 
 
 class Member(NamedTuple):
@@ -29,26 +42,21 @@ class Member(NamedTuple):
     """event time, in microseconds since 1970"""
     score: int
     """its nearness to the centre in hundredths, 0 to 100"""
+    is_stray: bool = False
 
 
-def members_of(stories: Sequence[WindowStory]) -> Iterable[Member]:
-    """The members of an event that has these stories, by position."""
+def members_of(stories: Sequence[WindowStory], broke: tuple[int, int], gap: int) -> list[Member]:
+    """The members of an event that has these stories, which come by time; they are returned by position.
+
+    `broke` are the first and last time of the window in which it broke, `gap` the longest time between near stories of an event,
+    all in microseconds.
+    """
+    centrality = scores(stories)
+    lead = _lead([story.time for story in stories], centrality, broke, gap)
     return sorted(
-        map(Member, (story.position for story in stories), (story.time for story in stories), scores(stories))
+        Member(story.position, story.time, score, score < FAR or place < lead)
+        for place, (story, score) in enumerate(zip(stories, centrality, strict=True))
     )
-
-
-def pack(members: Iterable[Member]) -> bytes:
-    """Members, which come by position, in about eight bytes each: MessagePack writes small numbers short."""
-    columns = [*zip(*members, strict=True)] or [(), (), ()]
-    positions, times, centrality = columns
-    return msgspec.msgpack.encode((_steps(positions), _steps(times), centrality))
-
-
-def unpack(packed: bytes) -> Iterable[Member]:
-    """The members that were packed, by position. Raises msgspec.DecodeError."""
-    positions, times, centrality = msgspec.msgpack.decode(packed, type=Columns)
-    return map(Member, accumulate(positions), accumulate(times), centrality)
 
 
 def scores(stories: Sequence[WindowStory]) -> list[int]:
@@ -61,6 +69,32 @@ def scores(stories: Sequence[WindowStory]) -> list[int]:
     length = math.sqrt(sum(weight * weight for weight in centre.values())) * UNIT
     across = (sum(weight * centre[token] for token, weight in vector) for vector in vectors)
     return [min(100, round(100 * shared / length)) if length else 0 for shared in across]
+
+
+def _lead(times: Sequence[int], centrality: Sequence[int], broke: tuple[int, int], gap: int) -> int:
+    """The place of the lead; the first story where none is near."""
+    near = [place for place, score in enumerate(centrality) if score >= NEAR]
+    if not near:
+        return 0
+    index = bisect_left(near, bisect_left(times, broke[0]))
+    if index == len(near) or times[near[index]] > broke[1]:
+        index = max(0, index - 1)  # none in the window: it is the last before
+    while index and times[near[index]] - times[near[index - 1]] <= gap:
+        index -= 1
+    return near[index]
+
+
+def pack(members: Iterable[Member]) -> bytes:
+    """Members, which come by position, in about nine bytes each: MessagePack writes small numbers short."""
+    columns = [*zip(*members, strict=True)] or [(), (), (), ()]
+    positions, times, centrality, strays = columns
+    return msgspec.msgpack.encode((_steps(positions), _steps(times), centrality, strays))
+
+
+def unpack(packed: bytes) -> Iterable[Member]:
+    """The members that were packed, by position. Raises msgspec.DecodeError."""
+    positions, times, centrality, strays = msgspec.msgpack.decode(packed, type=Columns)
+    return map(Member, accumulate(positions), accumulate(times), centrality, strays)
 
 
 def _steps(numbers: Sequence[int]) -> list[int]:

@@ -5,6 +5,7 @@ The rule is looked up for the new story only, among the windows that hold it (`p
 - starts once: its first update is the alert;
 - is updated when it has half as many stories again as when it was last reported;
 - is reopened when its cluster breaks again after its end, about the same;
+- is announced once as emerging, before it starts, if the rule asks for that;
 - ends when stream time has left its last story a window behind;
 - gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
 - goes on as one when two clusters with events merge: the older event survives, the other ends and names it;
@@ -37,6 +38,7 @@ from pipeline.stages.detect.state import CountedCluster, DetectState, advance, c
 from pipeline.stages.detect.window import breaking_window, may_break
 from pipeline.stages.detect.window_story import TIME, WindowStory
 from pipeline.stages.lifetimes import Expired, replay_time
+from pipeline.stages.rules import DetectRule
 from pipeline.stages.weights import log_odds
 from pipeline.times import to_micros
 
@@ -120,12 +122,17 @@ def detect(state: DetectState, assignment: Assignment) -> Outcome | None:
     counted, new, gave_ways = count(state, assignment, time)
     for gave_way in gave_ways:
         window = last_window(state, counted, gave_way)
-        updates.append(describe(state, counted, "ended", window, _cause(assignment), gave_way))
+        goes_on = counted.events[-1].event_id
+        updates.append(describe(state, counted, "ended", window, _cause(assignment), gave_way, goes_on))
     brought = [] if story.retracted else _updates(state, counted, assignment, new)
     updates += brought
     if brought:  # a story can start what stream time has left behind
         updates += _end_events(state, _cause(assignment))
-    return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, expired)
+    return Outcome(_row(assignment, counted), updates, expired)
+
+
+def _row(assignment: Assignment, counted: CountedCluster) -> Detection:
+    return Detection(assignment=assignment, marks=list(counted.events), emerged=counted.emerged)
 
 
 def _cause(assignment: Assignment) -> Cause:
@@ -158,7 +165,7 @@ def _revision(state: DetectState, assignment: Assignment, time: int) -> Outcome:
             if counted.retract() in POWERS_OF_TWO:
                 updates = [_update(state, counted, window, assignment)]
     updates += _end_events(state, _cause(assignment))
-    return Outcome(Detection(assignment=assignment, marks=list(counted.events)), updates, Expired([], [], []))
+    return Outcome(_row(assignment, counted), updates, Expired([], [], []))
 
 
 def _updates(state: DetectState, counted: CountedCluster, cause: Assignment, new: WindowStory) -> list[EventUpdate]:
@@ -167,9 +174,9 @@ def _updates(state: DetectState, counted: CountedCluster, cause: Assignment, new
     if event is None or not event.active:
         late = new.time < state.lifetimes.horizon
         over = event is not None and counted.last + state.rule.window < state.lifetimes.stream_time
-        window = None if late or over else _breaking(state, counted, new)
+        window = None if late or over else _breaking(counted, new, state.rule)
         if window is None:
-            return []
+            return [] if late or event is not None else _emerging(state, counted, cause, new)
         if event is not None and not _is_another(state, counted, window):
             counted.reopen()
             return [_update(state, counted, window, cause, "reopened")]
@@ -184,9 +191,19 @@ def _updates(state: DetectState, counted: CountedCluster, cause: Assignment, new
     return []
 
 
-def _breaking(state: DetectState, counted: CountedCluster, new: WindowStory) -> Window | None:
-    """The fullest window that holds the new story and breaks."""
-    rule = state.rule
+def _emerging(state: DetectState, counted: CountedCluster, cause: Assignment, new: WindowStory) -> list[EventUpdate]:
+    """The record that a cluster without an event emerges; there is one at most."""
+    rule = state.emerging_rule
+    window = None if rule is None or counted.emerged else _breaking(counted, new, rule)
+    if window is None:
+        return []
+    counted.emerged = True
+    mark = _mark(state, counted, window, cause)
+    return [describe(state, counted, "emerging", window, _cause(cause), msgspec.structs.replace(mark, sequence=0))]
+
+
+def _breaking(counted: CountedCluster, new: WindowStory, rule: DetectRule) -> Window | None:
+    """The fullest window that holds the new story and breaks by a rule."""
     low = bisect_left(counted.stories, new.time - rule.window, key=TIME)
     high = bisect_right(counted.stories, new.time + rule.window, key=TIME)
     if high - low <= rule.threshold or not may_break(len(counted.stories), counted.publishers, new.time, rule):
@@ -228,8 +245,18 @@ def _is_another(state: DetectState, counted: CountedCluster, window: Window) -> 
 
 def _start(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventUpdate:
     """The alert of a new event of the cluster."""
+    mark = _mark(state, counted, window, cause)
+    counted.emerged = True
+    counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
+    state.expect_end(counted)
+    alert = describe(state, counted, "started", window, _cause(cause))
+    return msgspec.structs.replace(alert, related_events=related_events(state, counted, window))
+
+
+def _mark(state: DetectState, counted: CountedCluster, window: Window, cause: Assignment) -> EventMark:
+    """The mark of the cluster's next event, which breaks in this window."""
     first = not counted.events
-    mark = EventMark(
+    return EventMark(
         event_id="e" + counted.id[1:] + ("" if first else f"-{len(counted.events) + 1}"),
         sequence=1,
         active=True,
@@ -240,10 +267,6 @@ def _start(state: DetectState, counted: CountedCluster, window: Window, cause: A
         window_end=window[-1].time,
         since=None if first else window[0].time,
     )
-    counted.events.append(msgspec.structs.replace(mark, reported=counted.count_of(mark)))
-    state.expect_end(counted)
-    alert = describe(state, counted, "started", window, _cause(cause))
-    return msgspec.structs.replace(alert, related_events=related_events(state, counted, window))
 
 
 def _update(

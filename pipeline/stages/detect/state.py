@@ -24,7 +24,7 @@ from pipeline.stages.detect.volume import Volume
 from pipeline.stages.detect.window_story import TIME, TIME_AND_ID, WindowStory, keep, revised
 from pipeline.stages.lifetimes import Expired, Lifetimes, replay_time
 from pipeline.stages.observer import DecisionObserver
-from pipeline.stages.rules import DetectRule
+from pipeline.stages.rules import DetectRule, emerging_rule
 from pipeline.stages.weights import Weights, shipped
 from pipeline.times import to_micros
 
@@ -45,6 +45,7 @@ class CountedCluster:
     """the clusters that were merged into it"""
     retracted: list[WindowStory] = field(default_factory=list)
     """its stories that do not count, since they were retracted"""
+    emerged: bool = False
 
     @property
     def event(self) -> EventMark | None:
@@ -111,6 +112,7 @@ class DetectState:
     ) -> None:
         self.observer = observer
         self.rule = rule or DetectRule()
+        self.emerging_rule = emerging_rule(self.rule)
         self.weights = weights or shipped()
         self.clusters: dict[str, CountedCluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
@@ -170,6 +172,7 @@ def restore(state: DetectState, rows: Iterable[Detection | StreamTime]) -> None:
         taken_in = revise if row.assignment.revision else count
         counted = taken_in(state, row.assignment, time)[0]
         counted.events = list(row.marks)
+        counted.emerged = row.emerged
     for counted in state.clusters.values():
         if counted.event is not None and counted.event.active:
             state.expect_end(counted)
@@ -215,6 +218,7 @@ def count(state: DetectState, assignment: Assignment, time: int) -> tuple[Counte
         for put in absorbed.stories:
             _put(counted, put, retracted=False)
         counted.retracted += absorbed.retracted
+        counted.emerged |= absorbed.emerged
         gave_way += _join_events(counted, absorbed)
         counted.bursts.clear()
     _put(counted, story, retracted=assignment.story.retracted)

@@ -52,6 +52,6 @@ class Volume:
         return min(self._stories, default=default)
 
 
-def burst_score(stories: int, expected: float) -> float:
+def burst_score(stories: float, expected: float) -> float:
     """By how many standard deviations a count of stories exceeds what was expected, if stories came at random (Poisson)."""
     return (stories - expected) / math.sqrt(expected + 1.0)

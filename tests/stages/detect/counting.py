@@ -103,7 +103,7 @@ def burst(count, at=0.0, cluster_id="ca", first=0, publishers="pqrs", step=1.0):
 
 def picture(edition):
     counted = {
-        key: (c.stories, sorted(c.retracted), c.publishers, c.events, sorted(c.absorbed))
+        key: (c.stories, sorted(c.retracted), c.publishers, c.events, sorted(c.absorbed), c.emerged)
         for key, c in edition.clusters.items()
     }
     return counted, edition.revised, edition.lifetimes.survivor, edition.lifetimes.stream_time, edition.position
