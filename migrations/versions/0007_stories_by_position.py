@@ -212,7 +212,14 @@ INSERT INTO news.event_stories
 SELECT e.id, s.edition, s.position, s.crawled_at, e.sequence, NULL, false
 FROM news.events e
 JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence
-CROSS JOIN LATERAL news.cluster_family(e.cluster_id) AS f (id)
+CROSS JOIN LATERAL (
+    WITH RECURSIVE family AS (
+        SELECT e.cluster_id AS id
+        UNION
+        SELECT c.id FROM news.clusters c JOIN family g ON c.merged_into = g.id WHERE c.position <= u.position
+    )
+    SELECT id FROM family
+) AS f
 JOIN news.stories s ON s.edition = e.edition AND s.cluster_id = f.id
 WHERE NOT s.retracted AND s.crawled_at >= e.first_seen AND s.position <= u.position
   AND NOT EXISTS (
