@@ -43,21 +43,21 @@ def first_stories(steps: Sequence[Step], truth: Mapping[str, str]) -> FirstStori
         if update.merged_into is not None or not with_label:
             continue
         label, _ = most_common_label(with_label, truth)
-        lead = next((place for place, member in enumerate(stories) if not member.is_stray), 0)
+        near = next((place for place, member in enumerate(stories) if not member.is_stray), 0)
         events += 1
         first += truth.get(named[0]) == label
-        first_near += truth.get(named[lead]) == label
+        first_near += truth.get(named[near]) == label
     return FirstStories(events, first, first_near)
 
 
 def reported(firsts: Sequence[FirstStories], judged: Sequence[Judged]) -> Reported:
     """The figures of several files together."""
-    events, first, near = map(sum, zip(*firsts, strict=True)) if firsts else (0, 0, 0)
+    events, first, first_near = map(sum, zip(*firsts, strict=True)) if firsts else (0, 0, 0)
     true = [alert.burst_score for one in judged for alert, _ in one.alerts]
     others = [alert.burst_score for one in judged for alert, _ in [*one.repeats, *one.false]]
     return Reported(
         first_story=round(first / events, 4) if events else None,
-        first_near_story=round(near / events, 4) if events else None,
+        first_near_story=round(first_near / events, 4) if events else None,
         burst_auc=auc(true, others),
     )
 

@@ -2,14 +2,14 @@
 
 A cluster takes in strays before it has a centre, and can go on from one happening to the next, so the first of its stories is not
 always about the event. The centre is the sum of the TF-IDF vectors of the event's stories; a story's score is its cosine with
-that. The event begins with its *lead*: from the first near story of the window in which it broke, back over near stories as long
-as none came more than a window before the next.
+that. The event begins with a story near the centre: the first one of the window in which it broke, or of those before it, as long
+as none came more than a window before the next near one.
 
     stories     s--o-----------s-o--o-ss-o-o-ooo-ooooo--->     o near the centre, s not
                    |< longer >|  |       |window it broke in|
-                   than a window lead
+                   than a window the first
 
-Strays are what came before the lead, and what is far from the centre.
+Strays are what came before that, and what is far from the centre.
 """
 
 import math
@@ -26,7 +26,7 @@ from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.detect.window_story import WindowStory
 
 NEAR = 40
-"""The score from which a story can be the lead."""
+"""The score from which the event can begin with a story."""
 FAR = 20
 """The score below which a story is a stray."""
 Columns = tuple[list[int], list[int], list[int], list[bool]]
@@ -52,9 +52,9 @@ def members_of(stories: Sequence[WindowStory], broke: tuple[int, int], gap: int)
     all in microseconds.
     """
     centrality = scores(stories)
-    lead = _lead([story.time for story in stories], centrality, broke, gap)
+    first = _first_near([story.time for story in stories], centrality, broke, gap)
     return sorted(
-        Member(story.position, story.time, score, score < FAR or place < lead)
+        Member(story.position, story.time, score, score < FAR or place < first)
         for place, (story, score) in enumerate(zip(stories, centrality, strict=True))
     )
 
@@ -71,8 +71,8 @@ def scores(stories: Sequence[WindowStory]) -> list[int]:
     return [min(100, round(100 * shared / length)) if length else 0 for shared in across]
 
 
-def _lead(times: Sequence[int], centrality: Sequence[int], broke: tuple[int, int], gap: int) -> int:
-    """The place of the lead; the first story where none is near."""
+def _first_near(times: Sequence[int], centrality: Sequence[int], broke: tuple[int, int], gap: int) -> int:
+    """The place of the story with which the event begins; the first one where none is near."""
     near = [place for place, score in enumerate(centrality) if score >= NEAR]
     if not near:
         return 0
