@@ -52,8 +52,9 @@ SELECT edition, position + :first, crawled_at + :shift, id || :k, url || :k,
     (SELECT array_agg(other || :k) FROM unnest(similar_ids) AS other), similar_scores, extra
 FROM base.stories;
 INSERT INTO news.events (
-    id, cluster_id, edition, sequence, state, headline, started_at, ended_at, updated_at, first_seen, last_seen, stories_in_window,
-    publishers_in_window, copies_in_window, stories_total, publishers_total, burst_score, reopened, merged_into)
+    id, cluster_id, edition, sequence, state, headline, started_at, ended_at, updated_at, first_seen, last_seen,
+    stories_in_window, publishers_in_window, copies_in_window, stories_total, publishers_total, burst_score, reopened,
+    merged_into)
 SELECT id || :k, cluster_id || :k, edition, sequence, 'ended', headline, started_at + :shift, updated_at + :shift,
     updated_at + :shift, first_seen + :shift, last_seen + :shift, stories_in_window, publishers_in_window, copies_in_window,
     stories_total, publishers_total, burst_score, reopened, merged_into || :k

@@ -64,7 +64,7 @@ def print_json(value: Any) -> None:
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as CSV with a header: times in ISO 8601 and UTC, lists and objects as JSON, nothing for what is missing."""
+    """Rows as CSV with a header: times in ISO 8601 and UTC; lists, objects and booleans as JSON; nothing for what is missing."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if rows:
@@ -76,7 +76,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
+    return msgspec.json.encode(value).decode() if isinstance(value, list | dict | bool) else value
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str) -> None:

@@ -23,6 +23,7 @@ from pipeline.cli.output import print_rows
 from pipeline.codec import encode
 from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
+from pipeline.storage.reports import REPORTS
 from pipeline.storage.write import Writer
 from pipeline.times import HOUR
 from tests import sample
@@ -130,6 +131,65 @@ def test_an_unknown_event_is_named(settings):
     result = run("report", "event", "e404", settings=settings)
     assert result.exit_code == 1
     assert "There is no event e404" in result.output
+
+
+def test_reports_are_tables_json_and_csv(settings):
+    prepare(settings)
+    log = [fingerprinted(f"s{n}", "quake city", n, publisher=f"p{n}") for n in range(6)]
+    rule = DetectRule(threshold=3, window=HOUR, min_publishers=2)
+    writer = Writer(settings.postgres)
+    writer.write(
+        [
+            row
+            for step in replay(enumerate(log), detect_rule=rule)
+            for row in (step.assignment, *step.clusters, *step.updates)
+        ]
+    )
+    writer.close()
+    table = run("report", "breaking-now", settings=settings)
+    assert "What is breaking now?" in table.output
+    assert run("report", "breaking", settings=settings).output == table.output
+    (event,) = json.loads(run("report", "events", "--since", "2024-05-01", "--json", settings=settings).output)
+    assert (event["stories"], event["state"]) == (6, "updated")
+    lines = run("report", "event", event["event_id"], "--csv", settings=settings).output.splitlines()
+    assert lines[0].startswith("story_id,crawled_at,publisher,title,url,copy_of,minutes")
+    assert lines[1].startswith("s0,2024-05-01T12:00:00Z,p0,Quake city,https://news.example/s0,,0.0,100,true,")
+    assert len(lines) == 1 + 6
+    assert (
+        len(json.loads(run("report", "event", event["event_id"], "--limit", "2", "--json", settings=settings).output))
+        == 2
+    )
+    assert (
+        run("report", "events", "--edition", "de", settings=settings).output
+        == "What broke between two times? Nothing.\n"
+    )
+    story = run("report", "story", "https://news.example/s3", settings=settings)
+    assert event["event_id"] in story.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("events", "--since", "yesterday"), "'yesterday' is no time: write 2026-11-01, 2026-11-01T12:00, or 24h"),
+        (("event-curve", "e1", "--step", "0.5h"), "'0.5h' is no duration: write 15m, 1h or 1d."),
+        (("events", "--json", "--csv"), "--json and --csv: give one of them."),
+        (("story", "nothing"), "There is no story with the id or URL nothing."),
+        (("event-curve", "e1", "--step", "0m"), "step is 00:00:00: it should be 1 second to 365 days"),
+        (("nonsense",), "No such command 'nonsense'"),
+    ],
+)
+def test_what_a_report_cannot_do_is_said_in_words(settings, arguments, sentence):
+    prepare(settings)
+    result = run("report", *arguments, settings=settings)
+    assert result.exit_code != 0
+    assert sentence in " ".join(result.output.split())
+
+
+def test_every_report_is_described():
+    result = CliRunner().invoke(main, ["report", "--help"])
+    assert all(name in result.output for name in REPORTS)
+    for name in REPORTS:
+        assert f"Example: newsburst report {name}" in CliRunner().invoke(main, ["report", name, "--help"]).output
 
 
 NASTY = "Quake [/] [video] :fire: \x1b[31m \u202ehits\u202c city"

@@ -102,7 +102,24 @@ def judge(settings, other_database, sent=()):
     if living != {key: state for key, state in states.items() if latest.get(key, b"missing")}:
         verdict.differing.append("topic clusters")
     verdict.differing += [f"table {name}" for name in differing_tables(settings.postgres, other_database)]
+    verdict.differing += [f"counts of event {event_id}" for event_id in events_that_disagree(settings.postgres)]
     return verdict
+
+
+def events_that_disagree(uri):
+    """The events whose number of stories is not that of their rows, of their report and of their last update."""
+    engine = create_engine(uri)
+    with engine.connect() as connection:
+        found = connection.scalars(
+            sa.text(
+                "SELECT e.id FROM news.events e JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence "
+                "WHERE e.stories_total <> ALL (ARRAY["
+                "(SELECT count(*) FROM news.event_stories m WHERE m.event_id = e.id), "
+                "(SELECT count(*) FROM news.report_event(e.id)), u.stories_total]) ORDER BY e.id"
+            )
+        ).all()
+    engine.dispose()
+    return found
 
 
 def _decoded(row):

@@ -11,6 +11,7 @@ from pipeline.replay import replay
 from pipeline.stages.rules import DetectRule
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
+from pipeline.storage.positions import forget_positions
 from pipeline.storage.schema import metadata
 from pipeline.storage.write import Writer
 from pipeline.times import HOUR
@@ -126,3 +127,26 @@ def test_an_update_that_comes_late_changes_no_stories_of_its_event(database):
         writer.write([record])
     writer.close()
     assert dump(database) == before
+
+
+def test_when_the_log_begins_again_what_stands_stays_and_what_comes_is_new(database, reader):
+    """As after `newsburst state reset`, which may be run more than once."""
+    made = revised_records()
+    write(database, made)
+    before = {event["event_id"]: reader.report("event", event=event["event_id"]) for event in reader.report("events")}
+    forget_positions(database)
+    forget_positions(database)
+    assert all(row.position < 0 for row in dump(database)["stories"])
+    fresh = [fingerprinted(f"n{n}", "bank cut interest rate", 200_000 + n, publisher=f"P{n}") for n in range(8)]
+    write(
+        database,
+        [
+            record
+            for step in replay(enumerate(fresh), detect_rule=RULE)
+            for record in (step.assignment, *step.clusters, *step.updates)
+        ],
+    )
+    after = {event["event_id"]: reader.report("event", event=event["event_id"]) for event in reader.report("events")}
+    assert {key: after[key] for key in before} == before
+    assert len(after) == len(before) + 1
+    assert len(dump(database)["stories"]) == 16 + 8
