@@ -66,9 +66,10 @@ CREATE FUNCTION news.report_event_newest(event text)
 RETURNS TABLE (story_id text, crawled_at timestamptz, publisher text, title text, url text, copy_of text)
 LANGUAGE sql STABLE AS $$
     SELECT s.id, s.crawled_at, s.publisher, s.title, s.url, s.duplicate_of
-    FROM news.events e JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence
+    FROM news.events e
     JOIN news.stories s ON s.edition = e.edition AND s.cluster_id IN (SELECT news.cluster_family(e.cluster_id))
-    WHERE e.id = event AND e.state <> 'ended' AND s.position > u.position AND NOT s.retracted AND s.crawled_at >= e.first_seen
+    WHERE e.id = event AND e.state <> 'ended' AND NOT s.retracted AND s.crawled_at >= e.first_seen
+      AND NOT EXISTS (SELECT FROM news.event_stories m WHERE m.event_id = e.id AND m.edition = s.edition AND m.position = s.position)
     ORDER BY s.crawled_at, s.id
 $$;
 COMMENT ON FUNCTION news.report_event_newest IS 'What has come since the latest update of an active event? Stories that joined its cluster; they are the event''s with its next update.';
@@ -106,7 +107,7 @@ BEGIN
     GROUP BY bin.at ORDER BY bin.at;
 END
 $$;
-COMMENT ON FUNCTION news.report_event_curve IS 'How did an event grow? Stories, publishers and near-duplicates of each step of time, and in all so far.';
+COMMENT ON FUNCTION news.report_event_curve IS 'How did an event grow? Stories, publishers and near-duplicates of each step of time, and in all so far; strays count.';
 
 CREATE FUNCTION news.report_event_publishers(event text)
 RETURNS TABLE (family text, minutes numeric, first_story_at timestamptz, stories bigint, copies bigint, title text, url text)
@@ -148,11 +149,14 @@ RETURNS TABLE (original_id text, original_publisher text, story_id text, publish
 LANGUAGE sql STABLE AS $$
     WITH member AS MATERIALIZED (SELECT * FROM news.stories_of_event(event))
     SELECT m.duplicate_of, o.publisher, m.id, m.publisher, news.minutes(m.crawled_at - o.crawled_at), m.title, m.url
-    FROM member m LEFT JOIN member o ON o.id = m.duplicate_of
+    FROM member m LEFT JOIN LATERAL (
+        SELECT s.publisher, s.crawled_at FROM news.stories s
+        WHERE s.id = m.duplicate_of AND s.edition = m.edition AND s.position < m.position ORDER BY s.position DESC LIMIT 1
+    ) o ON true
     WHERE m.duplicate_of IS NOT NULL
     ORDER BY o.crawled_at, m.duplicate_of, m.crawled_at, m.id
 $$;
-COMMENT ON FUNCTION news.report_copies IS 'Who copied whom in an event? Near-duplicates under the first story of their kind, with how much later they came.';
+COMMENT ON FUNCTION news.report_copies IS 'Who copied whom in an event? Near-duplicates under the first story of their kind, with how many minutes later they came. The original need not be a story of the event.';
 
 CREATE FUNCTION news.report_related_events(event text)
 RETURNS TABLE (relation text, event_id text, headline text, edition text, state text, started_at timestamptz, stories int, score double precision)

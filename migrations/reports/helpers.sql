@@ -49,7 +49,7 @@ CREATE FUNCTION news.rule(edition text, OUT threshold int, OUT "window" interval
         WHERE e.edition = rule.edition AND e.started_at IS NOT NULL ORDER BY e.started_at DESC LIMIT 1
     ) r ON true
 $$;
-COMMENT ON FUNCTION news.rule IS 'The rule by which events of an edition break, as its latest event says; the usual rule where there is none.';
+COMMENT ON FUNCTION news.rule IS 'The rule by which events of an edition break, as its latest event says, or the usual rule: more stories than the threshold, within the window, from so many publishers.';
 
 CREATE FUNCTION news.checked_step(step interval, longest interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -77,3 +77,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION news.lately IS 'The stories of the last span of stream time, of one edition or of all, each with the cluster that it is counted in now.';
+
+CREATE FUNCTION news.checked_share_of_day(step interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF step < interval '1 minute' OR step > interval '1 day' OR extract(month FROM step) + extract(year FROM step) > 0
+       OR 86400 % extract(epoch FROM step)::numeric <> 0 THEN
+        RAISE invalid_parameter_value USING MESSAGE = format('step is %s: it should divide a day, such as 15 minutes, 1 hour or 6 hours', step);
+    END IF;
+    RETURN step;
+END
+$$;
+COMMENT ON FUNCTION news.checked_share_of_day IS 'A step of time, from a minute on, of which a day has a whole number; an error for others.';

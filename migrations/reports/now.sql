@@ -1,4 +1,4 @@
-CREATE FUNCTION news.report_growing_now(edition text DEFAULT NULL, at_least int DEFAULT 3)
+CREATE FUNCTION news.report_growing_now(at_least int DEFAULT 3, edition text DEFAULT NULL)
 RETURNS TABLE (cluster_id text, headline text, edition text, event_id text, last_15_minutes bigint, last_hour bigint, hour_before bigint,
                acceleration bigint, new_publishers bigint)
 LANGUAGE sql STABLE SET jit = off AS $$
@@ -42,4 +42,4 @@ LANGUAGE sql STABLE SET jit = off AS $$
     WHERE NOT EXISTS (SELECT FROM news.events e WHERE e.cluster_id = n.cluster_id AND e.state <> 'ended')
     ORDER BY n.stories DESC, n.publishers DESC, n.cluster_id
 $$;
-COMMENT ON FUNCTION news.report_emerging_now IS 'What is about to break? Clusters without an active event that have at least so many stories in the last window, and what each lacks of the rule.';
+COMMENT ON FUNCTION news.report_emerging_now IS 'What is about to break? Clusters without an active event that have at least so many stories in the last window, and what each lacks of the rule: an event has more stories than the threshold. stories_per_hour are those of the last hour.';

@@ -12,7 +12,7 @@ LANGUAGE sql STABLE AS $$
            (SELECT count(*) FROM news.story_versions v WHERE v.edition = s.edition AND v.position = s.position AND v.crawled_at = s.crawled_at),
            c.id, c.headline, c.stories,
            ARRAY(SELECT m.event_id FROM news.event_stories m WHERE m.edition = s.edition AND m.position = s.position ORDER BY m.event_id),
-           s.duplicate_of, (SELECT count(*) FROM news.stories o WHERE o.duplicate_of = s.id AND o.edition = s.edition), s.similar_ids, s.extra
+           s.duplicate_of, (SELECT count(*) FROM news.stories o WHERE o.duplicate_of = s.id AND o.edition = s.edition AND NOT o.retracted), s.similar_ids, s.extra
     FROM found s LEFT JOIN news.clusters c ON c.id = news.surviving_cluster(s.cluster_id)
     ORDER BY s.crawled_at, s.edition
 $$;
@@ -23,17 +23,19 @@ RETURNS TABLE (bits int, edition text, story_id text, title text, publisher text
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     wanted bigint;
+    own bigint;
+    own_edition text;
     blocks int[];
 BEGIN
     IF similar_stories.distance NOT BETWEEN 0 AND 7 THEN
         RAISE invalid_parameter_value USING MESSAGE = format('distance is %s: it should be 0 to 7 bits', similar_stories.distance);
     END IF;
-    SELECT s.simhash INTO wanted FROM news.stories s WHERE s.id = story ORDER BY s.crawled_at LIMIT 1;
+    SELECT s.simhash, s.position, s.edition INTO wanted, own, own_edition FROM news.stories s WHERE s.id = story ORDER BY s.crawled_at LIMIT 1;
     IF wanted IS NULL THEN
-        SELECT s.simhash INTO wanted FROM news.stories s WHERE s.url = story ORDER BY s.crawled_at LIMIT 1;
+        SELECT s.simhash, s.position, s.edition INTO wanted, own, own_edition FROM news.stories s WHERE s.url = story ORDER BY s.crawled_at LIMIT 1;
     END IF;
-    IF wanted IS NULL AND story ~ '^[0-9a-f]{16}$' THEN
-        wanted := ('x' || story)::bit(64)::bigint;
+    IF wanted IS NULL AND lower(story) ~ '^[0-9a-f]{16}$' THEN
+        wanted := ('x' || lower(story))::bit(64)::bigint;
     END IF;
     IF wanted IS NULL THEN
         RETURN;
@@ -46,11 +48,12 @@ BEGIN
     SELECT bit_count((s.simhash # wanted)::bit(64))::int, s.edition, s.id, s.title, s.publisher, s.crawled_at, s.url
     FROM news.stories s
     WHERE news.simhash_blocks(s.simhash) && blocks AND bit_count((s.simhash # wanted)::bit(64)) <= similar_stories.distance AND NOT s.retracted
+      AND (own IS NULL OR (s.position, s.edition) <> (own, own_edition))
     ORDER BY 1, s.crawled_at, s.id
     LIMIT similar_stories."limit";
 END
 $$;
-COMMENT ON FUNCTION news.similar_stories IS 'Which headlines in the whole archive are alike? Stories whose SimHash differs from that of a story (its id or URL) or from a fingerprint (16 hexadecimal digits) in at most so many of 64 bits, 0 to 7; exact, by indexed blocks.';
+COMMENT ON FUNCTION news.similar_stories IS 'Which headlines in the whole archive are alike? Stories whose SimHash differs from that of a story (its id or URL) or from a fingerprint (16 hexadecimal digits) in at most so many of 64 bits, 0 to 7; the story itself is left out. Exact, by indexed blocks.';
 
 CREATE FUNCTION news.headline_query(query text, edition text) RETURNS tsquery LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN news.is_written_without_spaces(edition)
@@ -65,7 +68,7 @@ CREATE FUNCTION news.prefix_query(query text) RETURNS tsquery LANGUAGE sql STABL
 $$;
 COMMENT ON FUNCTION news.prefix_query IS 'A query for words that begin alike, for when nothing matches: all but the last three letters of each word.';
 
-CREATE FUNCTION news.matching_stories(queries tsquery, since timestamptz, of_edition text, enough int)
+CREATE FUNCTION news.matching_stories(queries tsquery, without text, since timestamptz, of_edition text, enough int)
 RETURNS TABLE (edition text, "position" bigint, crawled_at timestamptz, id text, title text, publisher text, cluster_id text, rank real)
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -82,6 +85,7 @@ BEGIN
         FROM (
             SELECT * FROM news.stories t
             WHERE news.headline_words(t.edition, t.title) @@ queries AND NOT t.retracted
+              AND (without IS NULL OR news.headline_words(t.edition, t.title) @@ news.headline_query(without, t.edition))
               AND t.crawled_at >= greatest(lowest, high - span) AND t.crawled_at < high
               AND (of_edition IS NULL OR t.edition = of_edition)
             ORDER BY t.crawled_at DESC LIMIT enough
@@ -93,11 +97,11 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION news.matching_stories IS 'Stories whose headlines match, the latest: it looks back until there are enough.';
+COMMENT ON FUNCTION news.matching_stories IS 'Stories whose headlines match any of the queries of all editions, the latest: it looks back until there are enough. A query that leaves words out is also held against each story in its own language.';
 
 CREATE FUNCTION news.search_headlines(query text, since timestamptz, of_edition text, most int)
 RETURNS TABLE (kind text, id text, edition text, headline text, publisher text, at timestamptz, stories int, rank real)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET client_min_messages = error AS $$
 DECLARE
     queries tsquery := NULL;
     looser tsquery := news.prefix_query(query);
@@ -114,7 +118,7 @@ BEGIN
         CONTINUE WHEN one IS NULL;
         RETURN QUERY
         WITH hit AS MATERIALIZED (
-            SELECT * FROM news.matching_stories(one, since, of_edition, enough)
+            SELECT * FROM news.matching_stories(one, CASE WHEN one = queries AND one::text LIKE '%!%' THEN query END, since, of_edition, enough)
         ), best AS MATERIALIZED (
             SELECT h.* FROM hit h ORDER BY h.rank DESC, h.crawled_at DESC, h.id LIMIT most
         ), of_event AS (
@@ -122,7 +126,7 @@ BEGIN
             GROUP BY m.event_id
         ), of_cluster AS (
             SELECT news.surviving_cluster(h.cluster_id) AS id, max(h.rank) AS rank FROM (
-                SELECT best.cluster_id, max(best.rank) AS rank FROM best GROUP BY best.cluster_id
+                SELECT hit.cluster_id, max(hit.rank) AS rank FROM hit GROUP BY hit.cluster_id
             ) h GROUP BY 1
         )
         SELECT * FROM (
@@ -148,8 +152,11 @@ COMMENT ON FUNCTION news.search_headlines IS 'What report_search returns.';
 
 CREATE FUNCTION news.report_search(query text, since timestamptz DEFAULT '-infinity', edition text DEFAULT NULL, "limit" int DEFAULT 20)
 RETURNS TABLE (kind text, id text, edition text, headline text, publisher text, at timestamptz, stories int, rank real)
-LANGUAGE sql STABLE AS $$ SELECT * FROM news.search_headlines(left(query, 300), since, report_search.edition, "limit") $$;
-COMMENT ON FUNCTION news.report_search IS 'What do we have on these words? Events, clusters and stories whose headlines match, each the best first and the latest of the best; << >> mark the words. Words are compared by their stems in the language of each edition, in Chinese, Japanese, Thai and the like by pairs of signs; where nothing matches, by how words begin. Searches back until 200 stories match.';
+LANGUAGE sql STABLE AS $$
+    SELECT * FROM news.search_headlines(regexp_replace(left(query, 300), '-(?=[-[:space:]]|$)', ' ', 'g'), coalesce(since, '-infinity'),
+                                        report_search.edition, least("limit", 1000))
+$$;
+COMMENT ON FUNCTION news.report_search IS 'What do we have on these words? Stories whose headlines match, and the events and clusters that have them; of each kind so many as the limit says, the best first and the latest of the best. << >> mark the words in stories. Words are compared by their stems in the language of each edition, in Chinese, Japanese, Thai and the like by pairs of signs; where nothing matches, by how words begin. Searches back until 200 stories match.';
 
 CREATE FUNCTION news.report_duplicates(since timestamptz DEFAULT now() - interval '1 day', edition text DEFAULT NULL)
 RETURNS TABLE (story_id text, edition text, title text, publisher text, copies bigint, publishers bigint, first_copy timestamptz, last_copy timestamptz)

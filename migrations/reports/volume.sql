@@ -2,15 +2,18 @@ CREATE FUNCTION news.report_volume(edition text DEFAULT NULL, step interval DEFA
 RETURNS TABLE (edition text, at timestamptz, stories bigint, usual numeric, ratio numeric)
 LANGUAGE sql STABLE SET jit = off AS $$
     WITH given AS MATERIALIZED (
-        SELECT news.checked_step(report_volume.step, '1 day') AS step
+        SELECT news.checked_share_of_day(report_volume.step) AS step
     ), reach AS (
-        SELECT p.edition, max(p.last_story_at) AS until, min(p.first_story_at) AS first FROM news.publishers p
+        SELECT p.edition, min(p.first_story_at) AS first,
+               (SELECT CASE WHEN max(a.last_story_at) > now() - interval '14 days' THEN greatest(now(), max(a.last_story_at))
+                            ELSE max(a.last_story_at) END FROM news.publishers a) AS until
+        FROM news.publishers p
         WHERE report_volume.edition IS NULL OR p.edition = report_volume.edition GROUP BY p.edition
     ), counted AS MATERIALIZED (
         SELECT s.edition, date_bin((SELECT step FROM given), s.crawled_at, '2000-01-01Z') AS at, count(*) AS stories
         FROM news.stories s
         WHERE s.crawled_at >= date_bin((SELECT step FROM given), greatest(since, '1990-01-01Z'), '2000-01-01Z') - interval '14 days'
-          AND (report_volume.edition IS NULL OR s.edition = report_volume.edition)
+          AND (report_volume.edition IS NULL OR s.edition = report_volume.edition) AND NOT s.retracted
         GROUP BY 1, 2
     ), bin AS (
         SELECT r.edition, b.at, r.first FROM reach r, LATERAL generate_series(
@@ -25,7 +28,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
     FROM bin b LEFT JOIN counted c USING (edition, at) LEFT JOIN expected e USING (edition, at)
     ORDER BY b.edition, b.at
 $$;
-COMMENT ON FUNCTION news.report_volume IS 'Is as much coming in as usual? Stories of each step of time, with the mean of the same time on up to 14 days before.';
+COMMENT ON FUNCTION news.report_volume IS 'Is as much coming in as usual? Stories of each step of time, with the mean of the same time on up to 14 days before. Up to now, or in an archive up to its latest story; the last step may not be over. The step divides a day.';
 
 CREATE FUNCTION news.report_clusters_daily(since timestamptz DEFAULT now() - interval '30 days', edition text DEFAULT NULL)
 RETURNS TABLE (day date, edition text, stories bigint, clusters bigint, stories_alone bigint, copies bigint, events bigint)
@@ -50,7 +53,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
     FROM lived l LEFT JOIN started s USING (day, edition)
     GROUP BY l.day, l.edition ORDER BY l.day, l.edition
 $$;
-COMMENT ON FUNCTION news.report_clusters_daily IS 'How did each day go? Stories, clusters with a story that day, clusters with one story only, near-duplicates, and events that started, by days of UTC.';
+COMMENT ON FUNCTION news.report_clusters_daily IS 'How did each day go? Stories, clusters with a story that day, clusters with one story on that day, near-duplicates, and events that started and were not merged into another, by days of UTC.';
 
 CREATE VIEW news.report_pipeline_health AS
 SELECT now.edition, now.at AS stream_time, received.at AS last_received_at, round(extract(epoch FROM now() - received.at))::bigint AS quiet_seconds,
@@ -62,7 +65,7 @@ CROSS JOIN LATERAL (
     WHERE s.edition = now.edition ORDER BY s.position DESC LIMIT 1
 ) received
 CROSS JOIN LATERAL (
-    SELECT count(*) AS stories FROM news.stories s WHERE s.edition = now.edition AND s.crawled_at > now.at - interval '1 hour'
+    SELECT count(*) AS stories FROM news.stories s WHERE s.edition = now.edition AND s.crawled_at > now.at - interval '1 hour' AND NOT s.retracted
 ) lately
 CROSS JOIN LATERAL (
     SELECT count(*) AS events, count(*) FILTER (WHERE e.last_seen + r.window + interval '1 hour' < now.at) AS hanging

@@ -133,7 +133,7 @@ COMMENT ON COLUMN news.event_stories.position IS 'Position of the story.';
 COMMENT ON COLUMN news.event_stories.crawled_at IS 'Crawl time of the story.';
 COMMENT ON COLUMN news.event_stories.sequence IS 'The update of the event by which this is known: the latest.';
 COMMENT ON COLUMN news.event_stories.score IS 'Nearness to the event''s centre, 0 to 100: the cosine of the two TF-IDF vectors in hundredths. None for events from before it was kept.';
-COMMENT ON COLUMN news.event_stories.is_stray IS 'Whether it is probably not about the event: far from its centre, or before its first near story.';
+COMMENT ON COLUMN news.event_stories.is_stray IS 'Whether it is probably not about the event: far from its centre, or before the story near the centre with which the event begins.';
 """
 
 PARTITIONS = """
@@ -164,7 +164,7 @@ BEGIN
     RETURN name;
 END
 $$;
-COMMENT ON FUNCTION news.make_partition IS 'Has a partition for stories of this time, and returns its name: a month from 2024 on, a year before, one for all before 2000. For who may write stories.';
+COMMENT ON FUNCTION news.make_partition IS 'Has a partition for stories of this time, and returns its name: a month from 2024 on, a year before, one for all before 2000. Only for roles that may insert stories.';
 
 CREATE FUNCTION news.forget_left_stories(events text[], sequences int[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -177,7 +177,7 @@ BEGIN
     WHERE s.event_id = latest.event_id AND s.sequence < latest.sequence;
 END
 $$;
-COMMENT ON FUNCTION news.forget_left_stories IS 'Deletes the rows of stories that events had before these updates and have no more. For who may write them.';
+COMMENT ON FUNCTION news.forget_left_stories IS 'Deletes the rows of stories that events had before these updates and do not have any more. Only for roles that may insert them.';
 """
 
 DATA = """

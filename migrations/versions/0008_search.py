@@ -46,7 +46,7 @@ CREATE FUNCTION news.headline_words(edition text, title text) RETURNS tsvector L
     SELECT CASE WHEN news.is_written_without_spaces(edition) THEN array_to_tsvector(news.sign_pairs(title))
                 ELSE to_tsvector(news.text_search_config(edition), title) END
 $$;
-COMMENT ON FUNCTION news.headline_words IS 'What a headline is found by: stems in the language of its edition, or pairs of signs.';
+COMMENT ON FUNCTION news.headline_words IS 'The words by which a headline is found: stems in the language of its edition; or pairs of signs, where words are not separated.';
 
 CREATE FUNCTION news.simhash_blocks(simhash bigint) RETURNS int[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT ARRAY[(simhash & 65535)::int, (simhash >> 16 & 65535)::int + 65536, (simhash >> 32 & 65535)::int + 131072,

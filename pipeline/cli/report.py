@@ -7,7 +7,10 @@ from typing import Any
 import click
 
 from pipeline.cli.output import print_csv, print_json, print_rows
+from pipeline.codec import InvalidRecord
 from pipeline.config import load
+from pipeline.languages.codes import known_tag
+from pipeline.stages.urls import canonical_url
 from pipeline.storage.read import Reader, Row
 from pipeline.storage.reports import REPORTS, Report
 
@@ -59,6 +62,17 @@ class Duration(click.ParamType):
         return self.fail(f"{value!r} is no duration: write 15m, 1h or 1d.", param, ctx)
 
 
+class Edition(click.ParamType):
+    """A language."""
+
+    name = "edition"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The edition of its stories."""
+        tag = known_tag(str(value))
+        return tag.partition("-")[0] if tag else self.fail(f"{value!r} is no language: write en or pt.", param, ctx)
+
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "since": {"type": Moment(), "help": "From then on, in UTC: 2026-11-01, 2026-11-01T12:00, or 24h for 24 hours ago."},
     "until": {"type": Moment(), "help": "Up to then."},
@@ -96,7 +110,7 @@ def _command(report: Report) -> click.Command:
         click.Option([f"--{name.replace('_', '-')}"], **OPTIONS[name]) for name in report.options if name in OPTIONS
     ]
     if report.argument != "event":
-        parameters.append(click.Option(["--edition"], help="Only this edition: a language such as en."))
+        parameters.append(click.Option(["--edition"], type=Edition(), help="Only this edition: a language such as en."))
     parameters += [
         click.Option(["--limit"], type=click.IntRange(min=1), help="So many rows at most."),
         click.Option(["--json", "as_json"], is_flag=True, help="A JSON list instead of a table."),
@@ -125,6 +139,9 @@ def _rows(report: Report, given: dict[str, Any]) -> list[Row]:
     reader = Reader(load().postgres)
     try:
         rows = reader.report(report.name, **given)
+        if not rows and report.argument == "story" and (page := _page(given["story"])):
+            given["story"] = page
+            rows = reader.report(report.name, **given)
         wanted = given.get(report.argument or "")
         if not rows and report.argument == "event" and not reader.report("event-timeline", event=wanted):
             raise click.ClickException(f"There is no event {wanted}: `newsburst report events` lists them.")
@@ -133,6 +150,14 @@ def _rows(report: Report, given: dict[str, Any]) -> list[Row]:
         return rows
     finally:
         reader.close()
+
+
+def _page(url: str) -> str | None:
+    """The canonical URL that this one is kept as; None for what is no URL."""
+    try:
+        return canonical_url(url)
+    except InvalidRecord:
+        return None
 
 
 for _report in REPORTS.values():

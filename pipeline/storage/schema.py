@@ -232,7 +232,8 @@ event_stories = Table(
         "is_stray",
         Boolean,
         nullable=False,
-        comment="Whether it is probably not about the event: far from its centre, or before its first near story.",
+        comment="Whether it is probably not about the event: far from its centre, or before the story near the centre with which "
+        "the event begins.",
     ),
     Index(None, "edition", "position"),
     CheckConstraint("score BETWEEN 0 AND 100", "score"),

@@ -102,9 +102,9 @@ def test_similar_stories_finds_exactly_what_a_comparison_with_all_finds(connecti
             wanted = connection.execute(
                 sa.text(
                     "SELECT id, bit_count((simhash # :simhash)::bit(64))::int AS bits FROM news.stories "
-                    "WHERE bit_count((simhash # :simhash)::bit(64)) <= :bits AND NOT retracted"
+                    "WHERE bit_count((simhash # :simhash)::bit(64)) <= :bits AND NOT retracted AND id <> :story"
                 ),
-                {"simhash": simhash, "bits": bits},
+                {"simhash": simhash, "bits": bits, "story": story_id},
             ).all()
             assert sorted(found) == sorted(wanted)
 
@@ -141,7 +141,24 @@ def test_search_finds_pairs_of_signs_where_words_are_not_separated(connection):
     ]
 
 
-NASTY = ["'", "a & | !", ":*", "\\", "%", "<->", "((", "\u202e", "x" * 10_000, "", "-", "or", "\U0001f525", "地"]
+NASTY = [
+    "-" * 40 + " plane",
+    "plane " + "- " * 40,
+    "'",
+    "a & | !",
+    ":*",
+    "\\",
+    "%",
+    "<->",
+    "((",
+    "\u202e",
+    "x" * 10_000,
+    "",
+    "-",
+    "or",
+    "\U0001f525",
+    "地",
+]
 
 
 @pytest.mark.parametrize("query", NASTY)
@@ -255,6 +272,42 @@ def test_a_step_that_cannot_be_is_refused_in_words(connection, step):
             sa.text("SELECT * FROM news.report_event_curve(:event, CAST(:step AS interval))"),
             {"event": longest, "step": step},
         )
+
+
+@pytest.mark.parametrize("step", ["7 hours", "30 seconds", "2 days"])
+def test_a_step_that_does_not_divide_a_day_has_no_usual_volume(connection, step):
+    with pytest.raises(sa.exc.DBAPIError, match="step is .*: it should divide a day"):
+        connection.execute(sa.text("SELECT * FROM news.report_volume('en', CAST(:step AS interval))"), {"step": step})
+
+
+def test_the_volume_of_a_stream_that_has_stopped_is_zero(connection):
+    rows = connection.execute(sa.text("SELECT * FROM news.report_volume(NULL, '1 hour', '2014-03-25 12:00Z')")).all()
+    last = {edition: max(row.at for row in rows if row.edition == edition) for edition in {row.edition for row in rows}}
+    assert len(last) == 4
+    assert len(set(last.values())) == 1, "all editions are shown up to the same time"
+    assert any(row.stories == 0 for row in rows)
+    counted = connection.scalar(
+        sa.text("SELECT count(*) FROM news.stories WHERE crawled_at >= '2014-03-25 12:00Z' AND NOT retracted")
+    )
+    assert sum(row.stories for row in rows) == counted
+
+
+def test_words_that_are_left_out_are_left_out_in_every_language(connection):
+    rows = connection.execute(sa.text("SELECT * FROM news.report_search('samsung -galaxy', \"limit\" => 50)")).all()
+    stories = [row.headline.lower() for row in rows if row.kind == "story"]
+    assert stories
+    assert not any("galaxy" in headline for headline in stories)
+
+
+def test_what_has_come_since_the_latest_update_is_the_rest_of_the_cluster(connection):
+    rows = connection.execute(
+        sa.text(
+            "SELECT e.stories_total + (SELECT count(*) FROM news.report_event_newest(e.id)), c.stories FROM news.events e "
+            "JOIN news.clusters c ON c.id = e.cluster_id WHERE e.state <> 'ended' AND e.first_seen <= c.first_seen"
+        )
+    ).all()
+    assert len(rows) > 3
+    assert all(both == in_cluster for both, in_cluster in rows)
 
 
 def test_everything_is_described_down_to_the_columns(database):

@@ -2,8 +2,8 @@
 
 A cluster takes in strays before it has a centre, and can go on from one happening to the next, so the first of its stories is not
 always about the event. The centre is the sum of the TF-IDF vectors of the event's stories; a story's score is its cosine with
-that. The event begins with a story near the centre: the first one of the window in which it broke, or of those before it, as long
-as none came more than a window before the next near one.
+that. The event begins with a story near the centre: the first one of the window in which it broke, or one before it, going back
+from near story to near story as long as none came more than a window before the next, or is very near.
 
     stories     s--o-----------s-o--o-ss-o-o-ooo-ooooo--->     o near the centre, s not
                    |< longer >|  |       |window it broke in|
@@ -27,6 +27,8 @@ from pipeline.stages.detect.window_story import WindowStory
 
 NEAR = 40
 """The score from which the event can begin with a story."""
+VERY_NEAR = 75
+"""The score from which it can, however long before the others the story came."""
 FAR = 20
 """The score below which a story is a stray."""
 Columns = tuple[list[int], list[int], list[int], list[bool]]
@@ -79,9 +81,11 @@ def _first_near(times: Sequence[int], centrality: Sequence[int], broke: tuple[in
     index = bisect_left(near, bisect_left(times, broke[0]))
     if index == len(near) or times[near[index]] > broke[1]:
         index = max(0, index - 1)  # none in the window: it is the last before
-    while index and times[near[index]] - times[near[index - 1]] <= gap:
-        index -= 1
-    return near[index]
+    first = near[index]
+    for place in reversed(near[:index]):
+        if times[first] - times[place] <= gap or centrality[place] >= VERY_NEAR:
+            first = place
+    return first
 
 
 def pack(members: Iterable[Member]) -> bytes:

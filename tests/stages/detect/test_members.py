@@ -58,15 +58,24 @@ def strays(*told):
 
 
 def test_what_shares_nothing_with_the_others_is_a_stray():
-    assert strays((10, QUAKE), (10.1, "gold futures rise"), (10.2, QUAKE), (10.3, QUAKE)) == [1]
+    told = [(10 + n / 10, QUAKE) for n in range(7)]
+    assert strays(*told[:1], (10.05, "gold futures rise"), *told[1:]) == [1]
+
+
+LIKE = "quake town help"
+"""Near the centre of quakes, but not very near."""
 
 
 def test_what_came_long_before_the_event_is_a_stray_and_what_led_to_it_is_not():
-    assert strays((1, QUAKE), (5.5, QUAKE), (8, QUAKE), (10, QUAKE), (10.5, QUAKE)) == [0]
+    assert strays((1, LIKE), (5.5, LIKE), (8, QUAKE), (10, QUAKE), (10.5, QUAKE)) == [0]
+
+
+def test_what_reads_like_the_event_is_none_however_early_it_came():
+    assert strays((1, QUAKE), (8, QUAKE), (10, QUAKE), (10.5, QUAKE)) == []
 
 
 def test_strays_do_not_bridge_the_gap():
-    assert strays((2, QUAKE), (5, "gold futures rise"), (8, QUAKE), (10, QUAKE), (11, QUAKE)) == [0, 1]
+    assert strays((2, LIKE), (5, "gold futures rise"), (8, QUAKE), (10, QUAKE), (11, QUAKE)) == [0, 1]
 
 
 def test_stories_without_any_words_are_all_kept():
