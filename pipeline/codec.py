@@ -68,7 +68,10 @@ def decode(value: bytes | None, kind: type[R]) -> R:
 
 def _with_unknown_fields(story: Story, value: bytes) -> Story:
     """The story with the fields that we do not know in its `extra`."""
-    fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    try:
+        fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # in what we do not know: the story itself can be read
+        return story
     if fields.keys() <= KNOWN_FIELDS:
         return story
     unknown = {name: _value(raw) for name, raw in fields.items() if name not in KNOWN_FIELDS}
@@ -79,7 +82,7 @@ def _value(raw: msgspec.Raw) -> Any:
     """What JSON means; its own text where that is no value here, as 1e999 is none."""
     try:
         return msgspec.json.decode(raw)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return str(raw, "utf-8", "replace")
 
 

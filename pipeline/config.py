@@ -65,17 +65,17 @@ class Settings(BaseSettings):
         Field(description="Weights of the scores, as `newsburst fit` writes them; if missing, the shipped ones."),
     ] = None
     threshold: Annotated[int, Field(description="An event is more stories than this within the window.", ge=1)] = 15
-    window_hours: Annotated[float, Field(description="Length of the window.", gt=0)] = 4.0
+    window_hours: Annotated[float, Field(description="Length of the window.", gt=0, le=87_600)] = 4.0
     min_publishers: Annotated[int, Field(description="Publishers that an event needs in its window.", ge=1)] = 10
     emerging_threshold: Annotated[
         int, Field(description="A cluster is announced as emerging with more stories than this; 0: none is.", ge=0)
     ] = 0
-    emerging_hours: Annotated[float, Field(description="Time within which it has them.", gt=0)] = 2.0
+    emerging_hours: Annotated[float, Field(description="Time within which it has them.", gt=0, le=87_600)] = 2.0
     emerging_publishers: Annotated[int, Field(description="Publishers that it needs in that time.", ge=1)] = 4
     rules: Annotated[
         Path | None, Field(description="TOML file with rules of single editions; if missing, all have the same.")
     ] = None
-    look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0)] = 96.0
+    look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0, le=87_600)] = 96.0
     bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
     rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 1
     metrics_port: Annotated[

@@ -5,7 +5,7 @@ SELECT e.id AS event_id, e.headline, e.edition, e.state, e.stories_total AS stor
 FROM news.events e
 JOIN news.clusters c ON c.id = e.cluster_id
 LEFT JOIN lately l ON l.cluster_id = CASE WHEN c.merged_into IS NULL THEN c.id ELSE news.surviving_cluster(c.id) END
-WHERE e.state <> 'ended' AND e.sequence > 0
+WHERE e.state <> 'ended' AND e.sequence <> 0
 ORDER BY e.last_seen DESC, e.id;
 COMMENT ON VIEW news.report_breaking_now IS 'What is breaking now? Events that have not ended, the one with the latest story first.';
 COMMENT ON COLUMN news.report_breaking_now.event_id IS 'The event: report_event(event_id) lists its stories.';
@@ -29,7 +29,7 @@ LANGUAGE sql STABLE AS $$
     SELECT e.id, e.headline, e.edition, e.state, e.stories_total, e.publishers_total, e.started_at, e.ended_at, e.first_seen, e.last_seen,
            e.burst_score, e.reopened, e.merged_into
     FROM news.events e
-    WHERE e.sequence > 0 AND e.started_at >= since AND e.started_at < until
+    WHERE e.sequence <> 0 AND e.started_at >= since AND e.started_at < until
       AND (report_events.edition IS NULL OR e.edition = report_events.edition)
       AND (report_events.state IS NULL OR e.state = report_events.state)
     ORDER BY e.started_at DESC, e.id
@@ -49,7 +49,10 @@ LANGUAGE sql STABLE AS $$
         SELECT m.id, m.crawled_at, m.publisher, m.title, m.url, m.duplicate_of, news.minutes(m.crawled_at - m.first_at) AS minutes, m.score,
                m.place = 1 AS is_first, m.nearness <= 5 AND m.score IS NOT NULL AS is_central, m.is_stray,
                coalesce(original.place, m.place) AS block, original.id IS NOT NULL AS is_under, m.place
-        FROM member m LEFT JOIN member original ON original.id = m.duplicate_of AND original.is_stray = m.is_stray AND original.place < m.place
+        FROM member m LEFT JOIN LATERAL (
+            SELECT o.id, o.place FROM member o
+            WHERE o.id = m.duplicate_of AND o.is_stray = m.is_stray AND o.place < m.place ORDER BY o.place LIMIT 1
+        ) original ON true
         UNION ALL
         SELECT x.id, x.crawled_at, x.publisher, x.title, x.url, NULL, NULL, NULL, false, false, false, 0, false, 0
         FROM news.events e JOIN news.event_updates u ON u.event_id = e.id AND u.sequence = e.sequence,
@@ -183,4 +186,20 @@ LANGUAGE sql STABLE SET jit = off AS $$
 $$;
 COMMENT ON FUNCTION news.report_related_events IS 'What else belongs to an event? Events that were merged, of the same cluster, that read alike (score: cosine), and of other editions (score: probability).';
 
+CREATE OR REPLACE FUNCTION news.report_linked_events(event text)
+RETURNS TABLE (event_id text, edition text, headline text, state text, started_at timestamptz, minutes_earlier numeric, score double precision,
+               places text[], numbers text[])
+LANGUAGE sql STABLE AS $$
+    SELECT e.id, e.edition, e.headline, e.state, e.started_at, news.minutes(this.started_at - e.started_at), l.score, l.places, l.numbers
+    FROM news.events this
+    CROSS JOIN LATERAL news.happening(this.id) AS h (id)
+    JOIN news.events e ON e.id = h.id AND e.edition <> this.edition
+    LEFT JOIN LATERAL (
+        SELECT * FROM news.event_links
+        WHERE event_id IN (SELECT news.event_family(this.id)) AND other_id IN (SELECT news.event_family(e.id))
+        ORDER BY score DESC LIMIT 1
+    ) l ON true
+    WHERE this.id = event
+    ORDER BY e.started_at, e.id
+$$;
 COMMENT ON FUNCTION news.report_linked_events IS 'Which events of other languages are probably the same? In the order of their alerts; minutes_earlier is by how many minutes their alerts came before its alert, negative if later. Those without a score are linked through another event.';

@@ -12,9 +12,9 @@ CREATE OR REPLACE FUNCTION news.surviving_event(event text) RETURNS text LANGUAG
     WITH RECURSIVE path AS (
         SELECT id, merged_into FROM news.events WHERE id = event
         UNION
-        SELECT e.id, e.merged_into FROM news.events e JOIN path p ON e.id = p.merged_into WHERE e.sequence > 0
+        SELECT e.id, e.merged_into FROM news.events e JOIN path p ON e.id = p.merged_into WHERE e.sequence <> 0
     )
-    SELECT coalesce((SELECT id FROM path p WHERE NOT EXISTS (SELECT FROM news.events e WHERE e.id = p.merged_into AND e.sequence > 0) LIMIT 1), event)
+    SELECT coalesce((SELECT id FROM path p WHERE NOT EXISTS (SELECT FROM news.events e WHERE e.id = p.merged_into AND e.sequence <> 0) LIMIT 1), event)
 $$;
 COMMENT ON FUNCTION news.surviving_event IS 'The event that an event lives on as, through all merges.';
 

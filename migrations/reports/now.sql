@@ -17,7 +17,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
                 GROUP BY s.family HAVING min(s.crawled_at) > g.at - interval '1 hour'
             ) fresh)
     FROM growth g JOIN news.clusters c ON c.id = g.cluster_id
-    LEFT JOIN news.events e ON e.cluster_id = g.cluster_id AND e.state <> 'ended'
+    LEFT JOIN news.events e ON e.cluster_id = g.cluster_id AND e.state <> 'ended' AND e.sequence <> 0
     ORDER BY g.hour - g.before DESC, g.hour DESC, g.cluster_id
 $$;
 COMMENT ON FUNCTION news.report_growing_now IS 'What is growing fastest? Clusters with at least so many stories in the last hour of stream time, against the hour before; new_publishers had nothing on it before.';
@@ -39,7 +39,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
     SELECT n.cluster_id, c.headline, n.edition, n.stories, n.publishers, n.hour::numeric, greatest(0, n.threshold + 1 - n.stories),
            greatest(0, n.needed - n.publishers), n.since, n.until
     FROM near n JOIN news.clusters c ON c.id = n.cluster_id
-    WHERE NOT EXISTS (SELECT FROM news.events e WHERE e.cluster_id = n.cluster_id AND e.state <> 'ended')
+    WHERE NOT EXISTS (SELECT FROM news.events e WHERE e.cluster_id = n.cluster_id AND e.state <> 'ended' AND e.sequence <> 0)
     ORDER BY n.stories DESC, n.publishers DESC, n.cluster_id
 $$;
 COMMENT ON FUNCTION news.report_emerging_now IS 'What is about to break? Clusters without an active event that have at least so many stories in the last window, and what each lacks of the rule: an event has more stories than the threshold. stories_per_hour are those of the last hour.';

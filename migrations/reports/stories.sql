@@ -11,7 +11,8 @@ LANGUAGE sql STABLE AS $$
     SELECT s.edition, s.id, s.title, s.publisher, s.family, s.url, s.language, s.crawled_at, s.published_at, s.late, s.retracted,
            (SELECT count(*) FROM news.story_versions v WHERE v.edition = s.edition AND v.position = s.position AND v.crawled_at = s.crawled_at),
            c.id, c.headline, c.stories,
-           ARRAY(SELECT m.event_id FROM news.event_stories m WHERE m.edition = s.edition AND m.position = s.position ORDER BY m.event_id),
+           ARRAY(SELECT m.event_id FROM news.event_stories m JOIN news.events e ON e.id = m.event_id AND e.sequence <> 0
+                 WHERE m.edition = s.edition AND m.position = s.position ORDER BY m.event_id),
            s.duplicate_of, (SELECT count(*) FROM news.stories o WHERE o.duplicate_of = s.id AND o.edition = s.edition AND NOT o.retracted), s.similar_ids, s.extra
     FROM found s LEFT JOIN news.clusters c ON c.id = news.surviving_cluster(s.cluster_id)
     ORDER BY s.crawled_at, s.edition
@@ -131,7 +132,7 @@ BEGIN
         )
         SELECT * FROM (
             (SELECT 'event', e.id, e.edition, e.headline, NULL, e.last_seen, e.stories_total, o.rank
-             FROM of_event o JOIN news.events e ON e.id = o.event_id
+             FROM of_event o JOIN news.events e ON e.id = o.event_id AND e.sequence <> 0
              ORDER BY o.rank DESC, e.last_seen DESC, e.id LIMIT most)
             UNION ALL
             (SELECT 'cluster', c.id, c.edition, c.headline, NULL, c.last_seen, c.stories, o.rank

@@ -69,7 +69,7 @@ CROSS JOIN LATERAL (
 ) lately
 CROSS JOIN LATERAL (
     SELECT count(*) AS events, count(*) FILTER (WHERE e.last_seen + r.window + interval '1 hour' < now.at) AS hanging
-    FROM news.rule(now.edition) r LEFT JOIN news.events e ON e.edition = now.edition AND e.state <> 'ended' AND e.sequence > 0
+    FROM news.rule(now.edition) r LEFT JOIN news.events e ON e.edition = now.edition AND e.state <> 'ended' AND e.sequence <> 0
     WHERE e.id IS NOT NULL
 ) active
 ORDER BY now.edition;

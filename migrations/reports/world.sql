@@ -10,9 +10,9 @@ LANGUAGE sql STABLE AS $$
         FROM news.event_links l JOIN lives one ON one.id = l.event_id JOIN lives other ON other.id = l.other_id
         WHERE one.survivor <> other.survivor
     ), linked AS MATERIALIZED (
-        SELECT e.*, a.at AS alerted_at
-        FROM news.events e JOIN news.event_updates a ON a.event_id = e.id AND a.sequence = 1
-        WHERE e.id IN (SELECT id FROM pair)
+        SELECT e.*, e.started_at AS alerted_at
+        FROM news.events e
+        WHERE e.sequence <> 0 AND e.id IN (SELECT id FROM pair)
     ), later AS MATERIALIZED (
         SELECT DISTINCT pair.id FROM pair JOIN linked l ON l.id = pair.id JOIN linked o ON o.id = pair.other_id
         WHERE (o.alerted_at, o.id) < (l.alerted_at, l.id)

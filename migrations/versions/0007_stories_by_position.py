@@ -1,7 +1,7 @@
 """Stories by position, partitioned by time; event and story, versions of stories, and publishers as tables; a comment on every column.
 
 What stands is carried over. Of events from before, the stories are those that their cluster had when the latest update was made;
-`events.stories_total` is set to their number, and how near each is to the centre is not known.
+the numbers of the event and of its latest update are set to how many they are, and how near each is to the centre is not known.
 """
 
 from alembic import op
@@ -153,13 +153,17 @@ BEGIN
         high := '2000-01-01';
     END IF;
     IF to_regclass('news.' || name) IS NULL THEN
-        PERFORM pg_advisory_xact_lock(hashtext('newsburst.make_partition'));
+        LOCK TABLE news.stories IN SHARE UPDATE EXCLUSIVE MODE;  -- of several that make one, one does; the others see it then
         IF to_regclass('news.' || name) IS NULL THEN
             EXECUTE format('CREATE TABLE news.%I (LIKE news.stories INCLUDING INDEXES INCLUDING COMMENTS)', name);
             EXECUTE format('COMMENT ON TABLE news.%I IS %L', name, 'A part of news.stories, by time: query that.');
             EXECUTE format('ALTER TABLE news.stories ATTACH PARTITION news.%I FOR VALUES FROM (%s) TO (%L)', name,
                            CASE WHEN day < '2000-01-01' THEN 'MINVALUE' ELSE quote_literal(low::text || '+00') END, high::text || '+00');
         END IF;
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('news.' || name) AND inhparent = 'news.stories'::regclass) THEN
+        RAISE object_not_in_prerequisite_state
+        USING MESSAGE = format('news.%s is no partition of news.stories: attach it again, or give it another name', name);
     END IF;
     RETURN name;
 END
@@ -200,7 +204,9 @@ LEFT JOIN (
     SELECT edition, story_id, array_agg(other_id ORDER BY score DESC, other_id) AS ids, array_agg(score::real ORDER BY score DESC, other_id) AS scores
     FROM news.old_story_links WHERE kind = 'similar' GROUP BY edition, story_id
 ) alike ON alike.edition = s.edition AND alike.story_id = s.id
-LEFT JOIN news.old_story_links copied ON copied.edition = s.edition AND copied.story_id = s.id AND copied.kind = 'duplicate';
+LEFT JOIN (
+    SELECT edition, story_id, min(other_id) AS other_id FROM news.old_story_links WHERE kind = 'duplicate' GROUP BY edition, story_id
+) copied ON copied.edition = s.edition AND copied.story_id = s.id;
 
 INSERT INTO news.publishers
 SELECT edition, family, min(crawled_at), max(crawled_at), NULL FROM news.stories GROUP BY edition, family;
@@ -238,6 +244,7 @@ UPDATE news.events e SET
     reopened = (SELECT count(*) FROM (SELECT state, lag(state) OVER (ORDER BY sequence) AS before
                                       FROM news.event_updates u WHERE u.event_id = e.id) x
                 WHERE before = 'ended' AND state <> 'ended');
+UPDATE news.event_updates u SET stories_total = e.stories_total FROM news.events e WHERE e.id = u.event_id AND e.sequence = u.sequence;
 """
 
 GRANTS = """

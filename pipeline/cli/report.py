@@ -109,7 +109,7 @@ def _command(report: Report) -> click.Command:
     parameters += [
         click.Option([f"--{name.replace('_', '-')}"], **OPTIONS[name]) for name in report.options if name in OPTIONS
     ]
-    if report.argument != "event":
+    if report.argument != "event" and "editions" not in report.columns:
         parameters.append(click.Option(["--edition"], type=Edition(), help="Only this edition: a language such as en."))
     parameters += [
         click.Option(["--limit"], type=click.IntRange(min=1), help="So many rows at most."),

@@ -23,10 +23,12 @@ def retain_command(days: int, events: bool, batch: int) -> None:
     Example: newsburst retain --days 365
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
-    if timedelta(days=days) <= timedelta(hours=settings.look_back_hours):
+    lives = timedelta(microseconds=settings.cluster_rule().longest_life) + timedelta(hours=settings.look_back_hours)
+    if timedelta(days=days) <= lives:
         raise click.UsageError(
-            f"--days {days} is not more than NEWSBURST_LOOK_BACK_HOURS={settings.look_back_hours:g}: "
-            "workers would still refer to what goes."
+            f"--days {days} is too few: a cluster takes in stories for 14 days and lives for "
+            f"NEWSBURST_LOOK_BACK_HOURS={settings.look_back_hours:g} after the last, and its stories can still break. "
+            f"Keep more than {lives.days} days."
         )
     gone: Counter[str] = Counter()
     for table, number in retain(

@@ -22,7 +22,7 @@ from pipeline.times import HOUR
 RuleOf = Callable[[str], DetectRule]
 """The rule of each edition."""
 Count = Annotated[int, Meta(ge=1)]
-Hours = Annotated[float, Meta(gt=0, le=24 * 365)]
+Hours = Annotated[float, Meta(ge=1 / 60, le=24 * 365)]
 
 
 class InvalidRules(ValueError):
@@ -43,12 +43,15 @@ class EditionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def parse_rules(text: str) -> dict[str, EditionRule]:
     """The rules that a file in TOML sets, by edition. Raises InvalidRules."""
     try:
-        rules = msgspec.convert(tomllib.loads(text), dict[str, EditionRule])
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidRules(f"not TOML: {error}.") from None
-    except msgspec.ValidationError as error:
-        raise InvalidRules(f"{error}.") from None
-    for edition in rules:
+    rules: dict[str, EditionRule] = {}
+    for edition, table in tables.items():
+        try:
+            rules[edition] = msgspec.convert(table, EditionRule)
+        except msgspec.ValidationError as error:
+            raise InvalidRules(f"[{edition}]: {error}.") from None
         tag = known_tag(edition)
         if tag is None or tag != edition or "-" in tag:
             raise InvalidRules(f"[{edition}] is no edition: name it by its language, such as [pt].")

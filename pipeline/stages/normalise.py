@@ -90,7 +90,7 @@ def normalise(
 
 def kept_fields(extra: dict[str, Any]) -> dict[str, Any]:
     """Of the producer's own fields as many as fit MAX_EXTRA, the shortest first; in the order in which they came."""
-    sizes = {name: len(name.encode()) + len(msgspec.json.encode(value)) for name, value in extra.items()}
+    sizes = {name: len(msgspec.json.encode({name: value})) for name, value in extra.items()}
     if sum(sizes.values()) <= MAX_EXTRA:
         return extra
     shortest_first = sorted(sizes, key=sizes.__getitem__)

@@ -27,16 +27,20 @@ class Reader:
         report = REPORTS[name]
         both = {"edition": edition, "limit": limit}
         given |= {name: value for name, value in both.items() if name in report.options}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {
+            name: value.encode(errors="replace").decode() if isinstance(value, str) else value
+            for name, value in given.items()
+            if value is not None
+        }
         return self._rows(_statement(report, given, edition, limit), **given | both)
 
     def events(self) -> list[Row]:
         """All events as they are now, the first first."""
-        return self._rows("SELECT * FROM news.events WHERE sequence > 0 ORDER BY first_seen, id")
+        return self._rows("SELECT * FROM news.events WHERE sequence <> 0 ORDER BY first_seen, id")
 
     def count(self, table: str) -> int:
         """How many rows a table of ours has; clusters that were merged into another do not count."""
-        where = {"clusters": " WHERE merged_into IS NULL", "events": " WHERE sequence > 0"}.get(table, "")
+        where = {"clusters": " WHERE merged_into IS NULL", "events": " WHERE sequence <> 0"}.get(table, "")
         return int(self._rows(f"SELECT count(*) AS count FROM news.{table}{where}")[0]["count"])  # noqa: S608 - our names
 
     def version(self) -> str:

@@ -84,8 +84,12 @@ def _old_partitions(engine: sa.Engine, before: datetime) -> Iterator[tuple[str, 
                 connection.execute(sa.text(f"TRUNCATE {table}"))
                 connection.execute(sa.text(f"INSERT INTO {table} SELECT * FROM kept"))  # noqa: S608 - our names
         if not kept:
-            with engine.begin() as connection:  # locks the whole table first, as writers do
-                connection.execute(sa.text(f"DROP TABLE {table}"))
+            with (
+                engine.begin() as connection
+            ):  # the whole table first, as writers lock it; an event may have got stories
+                connection.execute(sa.text("LOCK TABLE news.stories IN ACCESS EXCLUSIVE MODE"))
+                if not connection.scalar(sa.text(f"SELECT EXISTS (SELECT FROM {table} AS story WHERE {IN_EVENTS})")):  # noqa: S608
+                    connection.execute(sa.text(f"DROP TABLE {table}"))
         if there > kept:
             yield "stories", there - kept
 

@@ -13,6 +13,9 @@ from pipeline.stages.detect.members import unpack
 from pipeline.times import from_micros
 
 Row = dict[str, Any]
+MOST_MEMBERS = 100_000
+"""More stories than a cluster takes in; an update with more is forged."""
+LONGEST_EDITION = 64
 
 
 def cluster_row(record: Cluster) -> Row:
@@ -114,8 +117,16 @@ def mentioned_event_row(record: EventUpdate) -> Row:
 
 
 def event_story_rows(record: EventUpdate) -> Iterable[Row]:
-    """The rows of an event's stories, as of an update that has them. Raises msgspec.DecodeError."""
-    for member in unpack(record.members or b""):
+    """The rows of an event's stories, as of an update that has them.
+
+    Raises msgspec.DecodeError and ValueError for what the detect stage never writes.
+    """
+    members = list(unpack(record.members or b""))
+    if len(members) != record.stories_total or len(members) > MOST_MEMBERS:
+        raise ValueError(
+            f"members: there are {len(members)}, which should be stories_total={record.stories_total}, {MOST_MEMBERS} at most"
+        )
+    for member in members:
         yield {
             "event_id": record.event_id,
             "edition": record.edition,
@@ -125,6 +136,12 @@ def event_story_rows(record: EventUpdate) -> Iterable[Row]:
             "score": member.score,
             "is_stray": member.is_stray,
         }
+
+
+def check_edition(edition: str) -> None:
+    """Raises ValueError for what is no edition: it stands in every row."""
+    if len(edition) > LONGEST_EDITION:
+        raise ValueError(f"edition: it has {len(edition)} characters, {LONGEST_EDITION} at most")
 
 
 def update_row(record: EventUpdate) -> Row:

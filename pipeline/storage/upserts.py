@@ -22,6 +22,7 @@ from pipeline.records import Assignment, Cluster, EventUpdate, Record
 from pipeline.storage import schema
 from pipeline.storage.rows import (
     Row,
+    check_edition,
     cluster_row,
     event_row,
     event_story_rows,
@@ -44,6 +45,9 @@ def statements(records: Sequence[Record]) -> Iterable[Statement]:
     assignments = [record for record in records if isinstance(record, Assignment)]
     clusters = [record for record in records if isinstance(record, Cluster)]
     updates = [record for record in records if isinstance(record, EventUpdate)]
+    editions = {row.story.edition for row in assignments} | {record.edition for record in clusters}
+    for edition in editions | {update.edition for update in updates}:
+        check_edition(edition)
     yield from _clusters(assignments, clusters, updates)
     yield from _stories(assignments)
     yield from _events(updates)
@@ -58,7 +62,10 @@ def _clusters(
     mentioned = {row.cluster_id: row.story.edition for row in assignments}
     mentioned |= {update.cluster_id: update.edition for update in updates}
     mentioned |= {record.merged_into: record.edition for record in clusters if record.merged_into is not None}
-    rows = [mentioned_cluster_row(*named) for named in mentioned.items()] + [cluster_row(record) for record in clusters]
+    stubs = [mentioned_cluster_row(cluster_id, mentioned[cluster_id]) for cluster_id in sorted(mentioned)]
+    if stubs:
+        yield _insert_missing(schema.clusters), {"rows": _as_json(stubs)}
+    rows = [cluster_row(record) for record in clusters]
     if rows:
         yield _upsert(schema.clusters, "position"), {"rows": _as_json(_newest(schema.clusters, "position", rows))}
 
@@ -80,8 +87,10 @@ def _stories(assignments: Sequence[Assignment]) -> Iterable[Statement]:
 def _events(updates: Sequence[EventUpdate]) -> Iterable[Statement]:
     if not updates:
         return
-    rows = [mentioned_event_row(update) for update in updates if update.merged_into is not None]
-    rows += [event_row(update) for update in updates]
+    stubs = [mentioned_event_row(update) for update in updates if update.merged_into is not None]
+    if stubs:
+        yield _insert_missing(schema.events), {"rows": _as_json(_newest(schema.events, None, stubs))}
+    rows = [event_row(update) for update in updates]
     yield _upsert(schema.events, "sequence"), {"rows": _as_json(_newest(schema.events, "sequence", rows))}
     latest = {update.event_id: update for update in sorted(updates, key=lambda update: update.sequence)}
     known = [latest[event_id] for event_id in sorted(latest) if latest[event_id].members is not None]
@@ -113,11 +122,21 @@ def _keys(table: sa.Table) -> list[str]:
 
 
 @cache
+def _insert_missing(table: sa.Table) -> Insert:
+    """Insert rows to which others refer, where there are none."""
+    return _insert(table, sa.select(_given(table))).on_conflict_do_nothing()
+
+
+@cache
 def _upsert(table: sa.Table, guard: str | None) -> Insert:
     """Insert rows, or replace those there are where their guard is not newer."""
     statement = _insert(table, sa.select(_given(table)))
     keys = _keys(table)
-    others = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
+    others: dict[str, Any] = {
+        column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys
+    }
+    if "started_at" in others:  # updates of versions before do not say when the event started
+        others["started_at"] = sa.func.coalesce(statement.excluded.started_at, table.c.started_at)
     where = None if guard is None else table.c[guard] <= statement.excluded[guard]
     return statement.on_conflict_do_update(index_elements=keys, set_=others, where=where)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+import msgspec
 import sqlalchemy as sa
 import stamina
 import structlog
@@ -40,8 +41,11 @@ class Writer:
         """
         if not records:
             return
-        batch = list(statements(records))
-        months = {_month(record.story.crawled_at) for record in records if isinstance(record, Assignment)}
+        try:
+            batch = list(statements(records))
+            months = {_month(record.story.crawled_at) for record in records if isinstance(record, Assignment)}
+        except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+            raise Refused(f"{error}.") from None
         alerts = alerts_of(record for record in records if isinstance(record, EventUpdate))
         with explained(self.engine):
             for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
@@ -92,7 +96,7 @@ class Writer:
 
 
 class Refused(ValueError):
-    """Data that Postgres does not take; the message is Postgres' own."""
+    """Data that the tables do not take; the message says why, mostly in Postgres' own words."""
 
 
 class PartitionDropped(RuntimeError):

@@ -132,7 +132,7 @@ def test_the_world_counts_a_publisher_once_over_all_editions(database, reader):
         *assignments("quake-iran", "tr", 5, ["hurriyet"]),
     ]
     updates = [
-        update("quake-peru", language, minutes, "updated", 2, members=members(range(3), minutes))
+        update("quake-peru", language, minutes, "updated", 2, members=members(range(3), minutes), stories_total=3)
         for language, minutes in (("es", 0), ("ru", 10))
     ]
     write(database, told, updates)
@@ -179,7 +179,7 @@ def test_the_world_follows_merges_and_leaves_out_stories_of_later_events(databas
         *assignments("quake-peru", "es", 0, ["el pais"]),
         *(replace_id(row) for row in assignments("quake-peru", "es", 420, ["later"])),
     ]
-    of_first = update("quake-peru", "es", 0, "updated", 2, members=members([0]))
+    of_first = update("quake-peru", "es", 0, "updated", 2, members=members([0]), stories_total=1)
     write(database, [survivor, merged, later, of_first, *stories])
     (row,) = reader.report("world", since=NOON + timedelta(minutes=200))
     assert (row["event_id"], row["editions"], row["stories"]) == ("e-quake-peru-es", ["es", "en", "ru"], 1)

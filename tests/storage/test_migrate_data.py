@@ -8,10 +8,12 @@ import sqlalchemy as sa
 from alembic import command
 
 from pipeline.records import Assignment, Cluster, EventUpdate
+from pipeline.replay import replay
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import _config, migrate
 from pipeline.storage.rows import cluster_row, event_row, story_row, update_row
 from tests import reports
+from tests.make import fingerprinted
 from tests.storage.dump import dump, write
 
 NEW_IN_EVENTS = ("started_at", "ended_at", "publishers_total", "reopened")
@@ -67,7 +69,8 @@ def at_revision_6(uri, rows):
         old = sa.MetaData(schema="news")
         old.reflect(connection)
         for name in ("clusters", "stories", "cluster_stories", "story_links", "events", "event_updates"):
-            connection.execute(sa.insert(old.tables[f"news.{name}"]), rows[name])
+            if rows[name]:
+                connection.execute(sa.insert(old.tables[f"news.{name}"]), rows[name])
         connection.commit()
     engine.dispose()
 
@@ -135,3 +138,17 @@ def alone(events):
     """The events that are the only one of their cluster, and that none was merged into."""
     clusters = [event.cluster_id for event in events]
     return {event.id for event in events if clusters.count(event.cluster_id) == 1}
+
+
+def test_a_story_of_two_lives_that_copied_twice_is_carried_over(new_database):
+    text = "earthquake strike nepal capital"
+    log = [
+        fingerprinted("a", text, 0, publisher="A"),
+        fingerprinted("b", text, 1, publisher="B"),
+        fingerprinted("c", text, 100_000, publisher="C"),
+        fingerprinted("b", text, 100_001, publisher="B"),
+    ]
+    old = new_database()
+    at_revision_6(old, old_rows([row for step in replay(enumerate(log)) for row in (step.assignment, *step.clusters)]))
+    migrate(old)
+    assert [(row.id, row.position) for row in dump(old)["stories"]] == [("a", 0), ("b", 1), ("c", 2), ("b", 3)]

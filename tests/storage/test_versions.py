@@ -150,3 +150,23 @@ def test_when_the_log_begins_again_what_stands_stays_and_what_comes_is_new(datab
     assert {key: after[key] for key in before} == before
     assert len(after) == len(before) + 1
     assert len(dump(database)["stories"]) == 16 + 8
+
+
+def test_the_same_stories_after_a_reset_are_an_event_again_whose_counts_agree(database, reader):
+    log = [fingerprinted(f"s{n}", TEXT, n, publisher=f"P{n}") for n in range(20)]
+
+    def made(count, first=0):
+        steps = replay(enumerate(log[:count], first), detect_rule=RULE)
+        return [record for step in steps for record in (step.assignment, *step.clusters, *step.updates)]
+
+    write(database, made(20))
+    for count in (8, 12):
+        forget_positions(database)
+        write(database, made(count, 3))
+        (event,) = reader.report("events")
+        stories = reader.report("event", event=event["event_id"])
+        last = reader.report("event-timeline", event=event["event_id"])[-1]
+        assert len(stories) == event["stories"] == last["stories_total"] == reader.count("event_stories")
+        assert len({story["story_id"] for story in stories}) == len(stories)
+    (cluster,) = dump(database)["clusters"]
+    assert (cluster.stories, cluster.headline is None) == (12, False), "what only mentions it does not blank it"

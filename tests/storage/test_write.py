@@ -1,6 +1,9 @@
 """Writes: whatever comes twice, out of order or out of date changes nothing."""
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 
 import msgspec
@@ -9,9 +12,11 @@ import sqlalchemy as sa
 
 from pipeline.records import EventUpdate
 from pipeline.replay import replay
+from pipeline.stages.detect.members import Member, pack
 from pipeline.stages.rules import DetectRule
 from pipeline.storage import engine as engine_module
 from pipeline.storage.engine import DatabaseError, create_engine
+from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
 from pipeline.storage.write import Refused, Writer
 from pipeline.times import HOUR
@@ -72,6 +77,70 @@ def test_what_is_too_large_for_an_index_is_refused_alone_and_not_waited_for(data
     writer.close()
     assert (index, "index row" in reason) == (len(made), True)
     assert len(dump(database)["stories"]) == 24
+
+
+FORGED = {
+    "members that are none": {"members": b"garbage"},
+    "no members": {"members": b""},
+    "members at a time that cannot be": {"members": pack([Member(1, 2**62, 1)]), "stories_total": 1},
+    "other members than stories": {"members": pack([Member(1, 0, 1)]), "stories_total": 2},
+    "an edition that fills memory": {"edition": "x" * 1_000_000},
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_update_is_refused_alone(database, forged):
+    made = records()
+    write(database)
+    (update, *_) = [record for record in made if isinstance(record, EventUpdate)]
+    writer = Writer(database)
+    ((index, _),) = writer.write_acceptable(
+        [*made, msgspec.structs.replace(update, event_id="e-forged", **FORGED[forged])]
+    )
+    writer.close()
+    assert index == len(made)
+    assert len(dump(database)["stories"]) == 24
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"url": "http://[bad"},
+        {"crawled_at": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))},
+        {"crawled_at": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))},
+    ],
+)
+def test_a_forged_story_is_refused_alone(database, changes):
+    made = records()
+    write(database)
+    forged = msgspec.structs.replace(made[0], position=99, story=msgspec.structs.replace(made[0].story, **changes))
+    writer = Writer(database)
+    ((index, _),) = writer.write_acceptable([*made, forged])
+    writer.close()
+    assert index == len(made)
+
+
+def test_writers_that_need_a_partition_at_once_get_it(database):
+    """Stories of 24 months, each the first of its month, by four writers in step."""
+    migrate(database)
+    step = threading.Barrier(4)
+    (made,) = replay([(0, fingerprinted("first", "quake city", 1))])
+
+    def writes(number):
+        writer = Writer(database)
+        for month in range(24):
+            story = msgspec.structs.replace(
+                made.assignment.story,
+                id=f"{number}-{month}",
+                crawled_at=datetime(2024 + month // 12, 1 + month % 12, 3, tzinfo=UTC),
+            )
+            step.wait()
+            writer.write([msgspec.structs.replace(made.assignment, story=story, position=100 * number + month)])
+        writer.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(writes, range(4)))
+    assert len(dump(database)["stories"]) == 96
 
 
 def test_what_postgres_cannot_hold_is_replaced_so_that_no_evidence_is_refused(database):

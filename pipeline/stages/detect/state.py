@@ -166,6 +166,7 @@ def restore(state: DetectState, rows: Iterable[Detection | StreamTime]) -> None:
         if isinstance(row, StreamTime):
             replay_time(state.lifetimes, row)
             state.position = row.position
+            state.volume.forget(state.lifetimes.horizon)
             continue
         replay_time(state.lifetimes, row.assignment)
         time = to_micros(row.assignment.story.crawled_at)
@@ -183,6 +184,7 @@ def restore(state: DetectState, rows: Iterable[Detection | StreamTime]) -> None:
 def advance(state: DetectState) -> Expired:
     """Let go of what died as stream time moved on; returns that."""
     lifetimes = state.lifetimes
+    state.volume.forget(lifetimes.horizon)
     expired = Expired([], [], [])
     for cluster_id in lifetimes.expire():
         dead = state.clusters.pop(cluster_id)

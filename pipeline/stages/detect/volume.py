@@ -20,12 +20,16 @@ class Volume:
 
     def add(self, time: int, horizon: int) -> None:
         """Count a story; hours that the horizon has reached are forgotten."""
+        self.forget(horizon)
+        if time // HOUR >= self._oldest:
+            self._stories[time // HOUR] = self._stories.get(time // HOUR, 0) + 1
+
+    def forget(self, horizon: int) -> None:
+        """Forget the hours that the horizon has reached."""
         oldest = horizon // HOUR + 1
         if oldest > self._oldest:
             self._oldest = oldest
             self._stories = {hour: stories for hour, stories in self._stories.items() if hour >= oldest}
-        if time // HOUR >= self._oldest:
-            self._stories[time // HOUR] = self._stories.get(time // HOUR, 0) + 1
 
     def usual(self, end: int, window: int) -> float:
         """The stories of a window that ends at `end`, by the same hours of the days before; 0 if nothing is known.
