@@ -11,13 +11,13 @@ from pipeline.storage.retain import retain
 
 @click.command("retain")
 @click.option("--days", type=click.IntRange(min=1), required=True, help="Stories crawled in the last DAYS are kept.")
-@click.option("--events", is_flag=True, help="Events that ended before go, too; without it all events are kept.")
+@click.option("--events", is_flag=True, help="Events that ended before go, too, with their stories.")
 @click.option("--batch", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rows of a transaction.")
 def retain_command(days: int, events: bool, batch: int) -> None:
-    """Delete old stories from Postgres, in small batches; workers may go on.
+    """Delete old stories from Postgres; workers may go on.
 
-    Run it as the owner of the schema, once a day. Stories go with their links, clusters when nothing refers to them; events
-    keep their evidence.
+    Run it as the owner of the schema, once a day. Months that are over go at once, the rest in small batches; clusters go when
+    nothing refers to them. Events keep their stories.
 
     \b
     Example: newsburst retain --days 365
