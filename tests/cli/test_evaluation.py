@@ -34,6 +34,7 @@ def test_evaluate_prints_its_figures_as_json(few_stories):
         "nmi",
         "events",
         "two_level",
+        "reported",
         "intervals",
         "microseconds_per_story",
     ]

@@ -15,8 +15,8 @@ def test_the_area_under_the_curve_is_the_share_of_pairs_in_order():
 
 
 def test_an_event_whose_first_story_is_of_another_label_counts_against_it_unless_that_is_a_stray():
-    log = [fingerprinted("old", "earthquake strike nepal capital", 0)]
-    log += [fingerprinted(f"s{n}", "earthquake strike nepal capital", 2000 + n) for n in range(5)]
+    log = [fingerprinted("old", "earthquake strike nepal coast village", 0)]
+    log += [fingerprinted(f"s{n}", "earthquake strike nepal capital kathmandu", 2000 + n) for n in range(5)]
     steps = list(replay(enumerate(log), detect_rule=RULE))
     truth = {"old": "another", **{f"s{n}": "quake" for n in range(5)}}
     assert first_stories(steps, truth) == (1, 0, 1)
