@@ -82,6 +82,19 @@ class Settings(BaseSettings):
         int, Field(description="Port of the worker's health and Prometheus metrics; 0: none.", ge=0, le=65_535)
     ] = 0
     metrics_host: Annotated[str, Field(description="Address on which it listens; 0.0.0.0: all.")] = "127.0.0.1"
+    web_host: Annotated[str, Field(description="Address on which `newsburst web` listens; 0.0.0.0: all.")] = "127.0.0.1"
+    web_port: Annotated[int, Field(description="Its port.", ge=0, le=65_535)] = 8080
+    web_url: Annotated[
+        str | None,
+        Field(
+            description="Where readers find it, such as https://news.example, for links in feeds and pushes.",
+            pattern="^https?://[^/]+$",
+        ),
+    ] = None
+    web_token: Annotated[
+        SecretStr | None, Field(description="Who reads has to send it; if missing, anyone may read.")
+    ] = None
+    web_token_file: Annotated[Path | None, Field(description="File that holds it.")] = None
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
 
     @field_validator(
@@ -93,6 +106,9 @@ class Settings(BaseSettings):
         "kafka_ca",
         "kafka_certificate",
         "kafka_key",
+        "web_url",
+        "web_token",
+        "web_token_file",
         mode="before",
     )
     @classmethod
@@ -133,12 +149,21 @@ class Settings(BaseSettings):
 
     def secret(self) -> str | None:
         """The password for Kafka. Raises SettingsError."""
-        if self.kafka_password_file is None:
-            return self.kafka_password.get_secret_value() if self.kafka_password else None
+        return self._secret("kafka_password")
+
+    def token(self) -> str | None:
+        """The token that readers of the pages and the API need. Raises SettingsError."""
+        return self._secret("web_token")
+
+    def _secret(self, name: str) -> str | None:
+        path: Path | None = getattr(self, f"{name}_file")
+        given: SecretStr | None = getattr(self, name)
+        if path is None:
+            return given.get_secret_value() if given else None
         try:
-            return self.kafka_password_file.read_text(encoding="utf-8").strip()
+            return path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"NEWSBURST_KAFKA_PASSWORD_FILE={str(self.kafka_password_file)!r}: {error}") from None
+            raise SettingsError(f"NEWSBURST_{name.upper()}_FILE={str(path)!r}: {error}") from None
 
     def topic(self, name: str) -> str:
         """The full name of a topic."""
@@ -221,7 +246,7 @@ def load() -> Settings:
         if not wrong["loc"]:
             raise SettingsError(f"{wrong['msg'].removeprefix('Value error, ')}.") from None
         name = str(wrong["loc"][0]).upper()
-        given = "..." if "PASSWORD" in name or name == "POSTGRES" else repr(wrong["input"])
+        given = "..." if "PASSWORD" in name or "TOKEN" in name or name == "POSTGRES" else repr(wrong["input"])
         raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg'].removeprefix('Value error, ')}.") from None
     missing = {"kafka", "postgres"} - settings.model_fields_set
     running = running_services(settings.data)

@@ -220,7 +220,8 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     burst_score: Annotated[
         float,
         Meta(
-            description="How unusual the window is for its edition at this hour, in standard deviations above what was expected."
+            description="How unusual the window is for its edition at this hour, in standard deviations above what was expected. "
+            "Each story counts by its nearness to the centre of the window."
         ),
     ]
     window_start: Time
@@ -244,6 +245,12 @@ class EventUpdate(Record, frozen=True, kw_only=True):
         Meta(description="In an alert: other active events of the edition that read like it, the most alike first."),
     ] = []
     started_at: Annotated[Time | None, Meta(description="Stream time of the alert.")] = None
+    expected_in_window: Annotated[
+        float | None,
+        Meta(
+            description="Stories expected in the window: the edition's usual volume times the cluster's share before."
+        ),
+    ] = None
     publishers_total: Annotated[int | None, Meta(description="Publisher families of the event so far.")] = None
     reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
     members: Annotated[

@@ -13,6 +13,7 @@ ROOMS = {
     "pipeline.embedded": "pipeline/embedded: Kafka and Postgres without Docker",
     "pipeline.kafka": "pipeline/kafka: topics, readers, changelogs",
     "pipeline.storage": "pipeline/storage: Postgres",
+    "pipeline.web": "pipeline/web: pages, API, feeds",
     "pipeline.files": "pipeline/files: stories from files",
     "pipeline.config": "pipeline/config: settings",
     "pipeline.replay": "pipeline/replay: all stages, without Kafka",
@@ -21,11 +22,13 @@ ROOMS = {
     "pipeline.stages": "pipeline/stages: normalise, fingerprint, rules",
     "pipeline.languages": "pipeline/languages: words, publishers",
     "pipeline.similarity": "pipeline/similarity: MinHash, SimHash, buckets",
-    "pipeline.records": "pipeline/records, codec, times",
+    "pipeline.records": "pipeline/records, codec, filters, printed, times",
 }
 """What each room holds, by its package."""
 BESIDE = {
     "pipeline.codec": "pipeline.records",
+    "pipeline.filters": "pipeline.records",
+    "pipeline.printed": "pipeline.records",
     "pipeline.times": "pipeline.records",
     "pipeline.schemas": "pipeline.files",
     "pipeline.command": "pipeline.cli",

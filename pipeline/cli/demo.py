@@ -12,7 +12,7 @@ import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from pipeline.cli.output import console, print_rows, shown
+from pipeline.cli.output import console, print_rows
 from pipeline.cli.produce import Pace
 from pipeline.codec import decode
 from pipeline.config import Settings, load
@@ -24,6 +24,7 @@ from pipeline.kafka.admin import create_topics
 from pipeline.kafka.producer import StoryProducer
 from pipeline.kafka.progress import GroupProgress
 from pipeline.kafka.read import listen
+from pipeline.printed import shown
 from pipeline.records import EventUpdate, Story
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader

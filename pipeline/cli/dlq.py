@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from pipeline.cli.output import cell, print_json, print_rows, shown
+from pipeline.cli.output import cell, print_json, print_rows
 from pipeline.config import Settings, load
 from pipeline.kafka.dead_letters import MAX_REQUEUES, Letter, kind, letters, requeue, unsendable
+from pipeline.printed import shown
 
 Command = Callable[..., None]
 LAYOUT = "\n\t"

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.output import FILE, STORIES, print_json, print_rows, shown
+from pipeline.cli.output import FILE, STORIES, print_json, print_rows
 from pipeline.config import load
 from pipeline.evaluation.evaluate import Delays, Evaluation, run_file, summarise
 from pipeline.evaluation.labels import read_labels
 from pipeline.files import load_stories
+from pipeline.printed import shown
 from pipeline.replay import fingerprints
 from pipeline.stages.normalise import story_id
 from pipeline.stages.profiles import PROFILES, stems

@@ -8,11 +8,12 @@ import click
 import msgspec
 from rich.text import Text
 
-from pipeline.cli.output import console, print_json, shown
+from pipeline.cli.output import console, print_json
 from pipeline.codec import InvalidRecord
 from pipeline.config import Settings, load
 from pipeline.kafka.decode import decode_record
 from pipeline.kafka.read import listen
+from pipeline.printed import shown
 from pipeline.records import EventUpdate
 
 

@@ -3,7 +3,6 @@
 import click
 from aiokafka.errors import KafkaError
 
-from pipeline.cli.output import shown
 from pipeline.codec import InvalidRecord
 from pipeline.config import SettingsError
 from pipeline.embedded.kafka import KafkaUnavailable
@@ -12,6 +11,7 @@ from pipeline.embedded.services import AlreadyRunning
 from pipeline.evaluation.picture import PictureError
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.changelogs import StateError
+from pipeline.printed import shown
 from pipeline.storage.engine import DatabaseError
 
 EXPECTED = (

@@ -1,20 +1,16 @@
 """How the commands print: tables for people, JSON for programs. What comes from elsewhere is shown as text, never obeyed."""
 
-import csv
-import io
-import json
 import os
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from pipeline.printed import csv_text, json_text, shown
 
 FILE = click.Path(exists=True, dir_okay=False)
 STORIES = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -22,32 +18,10 @@ STORIES = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 console = Console(highlight=False, markup=False, emoji=False)
 
-_HARMLESS = frozenset("\u200c\u200d")
-"""Joiners, without which Persian, Indic scripts and many pictures are not written right."""
-_PLAIN = re.compile(r"[ -~]*")
 UNWRAPPED_WIDTH = 10_000
 """Columns of what is no terminal."""
 PADDING = 3
 """Columns that a table's cell needs beside its text."""
-
-
-def shown(text: str, keep: str = "") -> str:
-    r"""Text that is safe to print: what moves the cursor, colours, or turns the direction of writing is spelled out as `\x1b`.
-
-    Characters of `keep` stay as they are.
-    """
-    if _PLAIN.fullmatch(text):
-        return text
-    return "".join(_spelled(sign) if _is_obeyed(sign) and sign not in keep else sign for sign in text)
-
-
-def _is_obeyed(sign: str) -> bool:
-    """Whether a terminal does something at this character, or nobody sees it."""
-    return unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and sign not in _HARMLESS
-
-
-def _spelled(sign: str) -> str:
-    return sign.encode("ascii", "backslashreplace").decode() if ord(sign) > 127 else f"\\x{ord(sign):02x}"
 
 
 def counted(number: int, one: str, many: str) -> str:
@@ -57,26 +31,12 @@ def counted(number: int, one: str, many: str) -> str:
 
 def print_json(value: Any) -> None:
     """A value as one line of JSON, whose strings hold nothing that a terminal obeys."""
-    plain = msgspec.json.encode(value).decode()
-    if not _PLAIN.fullmatch(plain):
-        plain = "".join(json.dumps(sign)[1:-1] if _is_obeyed(sign) else sign for sign in plain)
-    click.echo(plain)
+    click.echo(json_text(value))
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as CSV with a header: times in ISO 8601 and UTC; lists, objects and booleans as JSON; nothing for what is missing."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if rows:
-        writer.writerow(rows[0])
-    writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
-    click.echo(shown(text.getvalue(), keep="\n"), nl=False)
-
-
-def _csv_cell(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return msgspec.json.encode(value).decode() if isinstance(value, list | dict | bool) else value
+    """Rows as CSV with a header."""
+    click.echo(csv_text(rows), nl=False)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str) -> None:

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from pipeline.cli.output import counted, shown
+from pipeline.cli.output import counted
 from pipeline.config import Settings, load
 from pipeline.files import Line, read_stories
 from pipeline.kafka.producer import StoryProducer
+from pipeline.printed import shown
 from pipeline.times import to_micros
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.output import STORIES, print_json, shown
+from pipeline.cli.output import STORIES, print_json
 from pipeline.codec import encode
 from pipeline.config import load
 from pipeline.files import Line, load_stories
+from pipeline.printed import shown
 from pipeline.replay import fingerprints, replay
 from pipeline.stages.profiles import stems
 

@@ -3,11 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 CONNECT_SECONDS = 10
+QUERY_CANCELED = "57014"
+MILLISECOND = timedelta(milliseconds=1)
 LOST_WITHIN = {
     "keepalives_idle": 20,
     "keepalives_interval": 5,
@@ -29,8 +32,11 @@ class DatabaseError(RuntimeError):
     """Postgres could not be reached or refused; the message says what and where."""
 
 
-def create_engine(uri: str) -> sa.Engine:
-    """An engine for a `postgresql://` URI, on psycopg 3. Connects at first use. Raises DatabaseError for what is no URI."""
+def create_engine(uri: str, *, timeout: timedelta | None = None, read_only: bool = False) -> sa.Engine:
+    """An engine for a `postgresql://` URI, on psycopg 3. Connects at first use. Raises DatabaseError for what is no URI.
+
+    A statement that takes longer than `timeout` fails.
+    """
     try:
         url = sa.make_url(uri)
     except sa.exc.ArgumentError:
@@ -50,15 +56,20 @@ def create_engine(uri: str) -> sa.Engine:
         },
         hide_parameters=True,  # what people write to us has no place in logs
     )
-    sa.event.listen(engine, "connect", _limit)
+    limits = LIMITS
+    if timeout is not None:
+        limits += f"; SET statement_timeout = '{timeout / MILLISECOND:.0f}ms'"
+    if read_only:
+        limits += "; SET default_transaction_read_only = on"
+
+    @sa.event.listens_for(engine, "connect")
+    def limit(connection: Any, _: Any) -> None:
+        """Have the server give up a session of ours that does not go on, and its locks with it."""
+        with connection.cursor() as cursor:
+            cursor.execute(limits)
+        connection.commit()
+
     return engine
-
-
-def _limit(connection: Any, _: Any) -> None:
-    """Have the server give up a session of ours that does not go on, and its locks with it."""
-    with connection.cursor() as cursor:
-        cursor.execute(LIMITS)
-    connection.commit()
 
 
 def shown(url: sa.URL) -> str:
@@ -67,17 +78,27 @@ def shown(url: sa.URL) -> str:
     return url.set(query=query).render_as_string()
 
 
+class InvalidValue(DatabaseError):
+    """Postgres does not take a value."""
+
+
+class TooSlow(DatabaseError):
+    """A statement took longer than its timeout."""
+
+
 @contextmanager
 def explained(engine: sa.Engine) -> Iterator[None]:
     """Turn what SQLAlchemy raises into a DatabaseError that says where and what to do, without the password."""
     try:
         yield
     except sa.exc.OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) == QUERY_CANCELED:
+            raise TooSlow("Postgres did not answer in time: ask for less, such as a shorter time.") from error
         raise DatabaseError(
             f"No Postgres answers at {shown(engine.url)} (NEWSBURST_POSTGRES): {_first_line(error)}"
         ) from error
     except sa.exc.DataError as error:
-        raise DatabaseError(f"{_first_line(error)}.") from error
+        raise InvalidValue(f"{_first_line(error)}.") from error
     except sa.exc.ProgrammingError as error:
         raise DatabaseError(
             f"Postgres at {shown(engine.url)}: {_first_line(error)}. Has `newsburst migrate` been run?"

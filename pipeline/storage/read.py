@@ -1,6 +1,7 @@
 """What the commands read from Postgres: the reports, and a few counts."""
 
 import time
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,8 +16,9 @@ Row = dict[str, Any]
 class Reader:
     """Reads from one database. Every method raises DatabaseError."""
 
-    def __init__(self, uri: str) -> None:
-        self.engine = create_engine(uri)
+    def __init__(self, uri: str, *, timeout: timedelta | None = None) -> None:
+        """With a timeout, a statement that takes longer raises DatabaseError."""
+        self.engine = create_engine(uri, timeout=timeout, read_only=True)
 
     def close(self) -> None:
         """Close the connections."""
@@ -32,28 +34,29 @@ class Reader:
             for name, value in given.items()
             if value is not None
         }
-        return self._rows(_statement(report, given, edition, limit), **given | both)
+        return self.rows(_statement(report, given, edition, limit), **given | both)
 
     def events(self) -> list[Row]:
         """All events as they are now, the first first."""
-        return self._rows("SELECT * FROM news.events WHERE sequence <> 0 ORDER BY first_seen, id")
+        return self.rows("SELECT * FROM news.events WHERE sequence <> 0 ORDER BY first_seen, id")
 
     def count(self, table: str) -> int:
         """How many rows a table of ours has; clusters that were merged into another do not count."""
         where = {"clusters": " WHERE merged_into IS NULL", "events": " WHERE sequence <> 0"}.get(table, "")
-        return int(self._rows(f"SELECT count(*) AS count FROM news.{table}{where}")[0]["count"])  # noqa: S608 - our names
+        return int(self.rows(f"SELECT count(*) AS count FROM news.{table}{where}")[0]["count"])  # noqa: S608 - our names
 
     def version(self) -> str:
         """The version of the server."""
-        return str(self._rows("SHOW server_version")[0]["server_version"])
+        return str(self.rows("SHOW server_version")[0]["server_version"])
 
     def clock_ahead(self) -> float:
         """By how many seconds the server's clock is ahead of ours."""
         before = time.time()
-        said = float(self._rows("SELECT extract(epoch FROM clock_timestamp()) AS now")[0]["now"])
+        said = float(self.rows("SELECT extract(epoch FROM clock_timestamp()) AS now")[0]["now"])
         return said - (before + time.time()) / 2
 
-    def _rows(self, statement: str, **parameters: Any) -> list[Row]:
+    def rows(self, statement: str, **parameters: Any) -> list[Row]:
+        """The rows of a statement; its parameters by their names in it."""
         with explained(self.engine), self.engine.connect() as connection:
             rows = connection.execute(sa.text(statement), parameters).mappings()
             return [

@@ -48,6 +48,7 @@ def describe(
     stories = counted.stories_of(mark)
     evidence = _by_centrality(window)
     start, end = (window[0].time, window[-1].time) if window else (mark.window_start, mark.window_end)
+    expected = _expected(state, counted, window) if window else 0.0
     return EventUpdate(
         event_id=mark.event_id,
         sequence=mark.sequence,
@@ -62,7 +63,9 @@ def describe(
         publishers_in_window=len({story.family for story in window}),
         copies_in_window=sum(story.is_copy for story in window),
         stories_total=len(stories),
-        burst_score=round(_burst(state, counted, window), 1) if window else 0.0,
+        # A story counts by how near it is to the centre of the window: what shares little with the others is no sign of growth.
+        burst_score=round(burst_score(sum(scores(window)) / 100, expected), 1) if window else 0.0,
+        expected_in_window=round(expected, 1),
         window_start=from_micros(start),
         window_end=from_micros(end),
         first_seen=from_micros(stories[0].time if stories else start),
@@ -85,16 +88,13 @@ def _evidence_of(story: WindowStory) -> EventStory:
     )
 
 
-def _burst(state: DetectState, counted: CountedCluster, window: list[WindowStory]) -> float:
-    """How unusual the window is: its stories against the edition's usual volume times the cluster's share so far.
-
-    A story counts by how near it is to the centre of the window: what shares little with the others is no sign of growth.
-    """
+def _expected(state: DetectState, counted: CountedCluster, window: list[WindowStory]) -> float:
+    """How many stories the cluster could be expected to have in this window: the usual volume times its share so far."""
     start, end = window[0].time, window[-1].time
     reach = state.lifetimes.horizon // HOUR * HOUR + HOUR
     low, high = (bisect_left(counted.stories, time, key=TIME) for time in (reach, start // HOUR * HOUR))
     share = max(0, high - low) / max(1, state.volume.before(start))
-    return burst_score(sum(scores(window)) / 100, share * state.volume.usual(end, state.rule.window))
+    return share * state.volume.usual(end, state.rule.window)
 
 
 def _by_centrality(window: list[WindowStory]) -> list[WindowStory]:

@@ -1,0 +1,42 @@
+"""Filters of events: what pages, feeds, the API and subscriptions choose by. The same filter holds in SQL and on the topic."""
+
+from typing import Literal
+
+import msgspec
+
+from pipeline.records import EventUpdate
+
+State = Literal["started", "updated", "ended", "reopened"]
+
+
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are wanted; what is None does not matter."""
+
+    edition: str | None = None
+    """a language"""
+    publisher: str | None = None
+    """events with a story of this publisher: its family, or its name as stories give it"""
+    words: str | None = None
+    """the headline holds every one of these, in any case"""
+    publishers: int = 0
+    """the least number of publisher families"""
+    state: State | None = None
+
+    def wanted_words(self) -> list[str]:
+        """The words, one by one."""
+        return (self.words or "").lower().split()
+
+    def matches(self, update: EventUpdate) -> bool:
+        """Whether this update is of such an event; its publishers are those of its evidence, 50 stories at most."""
+        headline = update.headline.lower()
+        return (
+            update.sequence > 0
+            and self.edition in {None, update.edition}
+            and self.state in {None, update.state}
+            and (update.publishers_total or update.publishers_in_window) >= self.publishers
+            and all(word in headline for word in self.wanted_words())
+            and (
+                self.publisher is None
+                or self.publisher.lower() in {story.publisher.lower() for story in update.stories}
+            )
+        )

@@ -1,0 +1,93 @@
+"""Cards of events as they change, for open pages: each is drawn once, however many pages show it.
+
+The stream says that an event has changed; Postgres knows the rest. The store may be a little behind the stream, so a card waits
+until its update is there.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+import structlog
+
+from pipeline.storage import browse
+from pipeline.storage.engine import DatabaseError
+from pipeline.storage.read import Row
+from pipeline.web.hub import Told
+from pipeline.web.source import Source
+
+WAIT_S = 0.05
+"""Between two looks into Postgres while an update is not there."""
+PATIENCE_S = 30.0
+"""How long a card waits; then the page is told that there is something, and shows it when it is loaded again."""
+KEPT = 500
+
+log = structlog.get_logger()
+
+
+class Card(NamedTuple):
+    """An event as a page shows it."""
+
+    event_id: str
+    sequence: int
+    state: str
+    html: str
+
+
+class Cards:
+    """Draws the cards that open pages wait for."""
+
+    def __init__(self, source: Source, draw: Callable[[Row], str]) -> None:
+        self._source = source
+        self._draw = draw
+        self._drawn: dict[str, Card] = {}
+        self._wanted: dict[str, int] = {}
+        self._changed = asyncio.Condition()
+        self._asked = asyncio.Event()
+
+    async def of(self, told: list[Told]) -> list[Card]:
+        """The cards after these updates, or after later ones, in their order."""
+        latest: dict[str, int] = {}
+        for update, _, _ in told:
+            if update.sequence > 0:
+                latest.pop(update.event_id, None)
+                latest[update.event_id] = update.sequence
+        for event, sequence in latest.items():
+            if not self._has(event, sequence):
+                self._wanted[event] = max(sequence, self._wanted.get(event, 0))
+                self._asked.set()
+        try:
+            async with asyncio.timeout(PATIENCE_S), self._changed:
+                await self._changed.wait_for(lambda: all(self._has(*one) for one in latest.items()))
+        except TimeoutError:
+            log.warning("cards are late", events=len(latest))
+        return [self._drawn[event] for event, sequence in latest.items() if self._has(event, sequence)]
+
+    async def run(self) -> None:
+        """Draw what is wanted, for ever."""
+        while True:
+            await self._asked.wait()
+            try:
+                found = await asyncio.to_thread(browse.cards, self._source.reader, [*self._wanted])
+            except DatabaseError as error:
+                log.warning("cards cannot be drawn", error=str(error))
+                found = {}
+                await asyncio.sleep(1)
+            for event, row in found.items():
+                if row["sequence"] >= self._wanted.get(event, 0):
+                    self._drawn.pop(event, None)
+                    self._drawn[event] = Card(event, row["sequence"], row["state"], self._draw(row))
+                    self._wanted.pop(event, None)
+            while len(self._drawn) > KEPT:
+                self._drawn.pop(next(iter(self._drawn)))
+            if found:
+                async with self._changed:
+                    self._changed.notify_all()
+            if self._wanted:
+                await asyncio.sleep(WAIT_S)
+            else:
+                self._asked.clear()
+
+    def _has(self, event: str, sequence: int) -> bool:
+        card = self._drawn.get(event)
+        return card is not None and card.sequence >= sequence
