@@ -20,7 +20,7 @@ from agents.runtime.ticks import keep_ticking
 from agents.transport.chunks import WAITING_CHUNKS, ChunkScheduler
 from agents.transport.consumer import Transport, stop_flow_before_seek
 from pipeline.config import Settings
-from pipeline.embedded.worker import SAYS_READY
+from pipeline.embedded.processes import SAYS_READY
 from pipeline.kafka.admin import BrokerError, admin
 from pipeline.kafka.connection import tls
 

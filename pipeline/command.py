@@ -11,3 +11,7 @@ def main() -> None:
         command()
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

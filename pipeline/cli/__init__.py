@@ -13,7 +13,7 @@ from pipeline.cli.loading import ended_by_interrupt
 
 COMMANDS = {
     "demo": "Play 11,623 real stories through Kafka and watch events break; then query them in Postgres.",
-    "up": "Run Kafka, Postgres and a worker here until Ctrl-C; their data stay in the folder NEWSBURST_DATA.",
+    "up": "Run Kafka, Postgres, a worker and the pages here until Ctrl-C; their data stay in the folder NEWSBURST_DATA.",
     "worker": "Run a worker: the agents from stories to Postgres. Run several to share the partitions.",
     "web": "Serve pages, API and feeds on http://127.0.0.1:8080 until Ctrl-C: what is breaking now, live, with its evidence.",
     "produce": "Send the stories of FILE to Kafka: one JSON object a line, plain or gzip; - is standard input.",

@@ -14,11 +14,12 @@ from rich.text import Text
 
 from pipeline.cli.output import console, print_rows
 from pipeline.cli.produce import Pace
+from pipeline.cli.up import address
 from pipeline.codec import decode
 from pipeline.config import Settings, load
 from pipeline.embedded.guard import Guarded
+from pipeline.embedded.processes import start_web, start_worker
 from pipeline.embedded.services import embedded_services
-from pipeline.embedded.worker import start_worker
 from pipeline.files import load_stories
 from pipeline.kafka.admin import create_topics
 from pipeline.kafka.producer import StoryProducer
@@ -28,6 +29,7 @@ from pipeline.printed import shown
 from pipeline.records import EventUpdate, Story
 from pipeline.storage.migrate import migrate
 from pipeline.storage.read import Reader
+from pipeline.web import SAYS_READY as WEB_READY
 
 NAME = "uci_sample_3days.jsonl.gz"
 SAMPLE = next(
@@ -70,13 +72,24 @@ def demo_command(speed: float, exit_: bool, json_file: Path | None, file: Path) 
         migrate(settings.postgres)
         asyncio.run(create_topics(settings))
         worker = start_worker(settings, settings.data / "demo" / "worker.log")
+        web = start_web(settings, settings.data / "demo" / "web.log")
         try:
+            _show_address(web)
             counts = asyncio.run(_play(settings, stories, speed, worker))
             if json_file is not None:
                 json_file.write_bytes(msgspec.json.encode(counts) + b"\n")
-            _stay(settings, worker, exit_)
+            _stay(settings, worker, web, exit_)
         finally:
             worker.stop()
+            web.stop()
+
+
+def _show_address(web: Guarded) -> None:
+    """Say where the pages are, once they are there."""
+    while WEB_READY not in web.last_words(1_000):
+        _check([], web)
+        time.sleep(0.2)
+    console.print(Text.assemble("Watch it at ", (address(web), "bold underline"), " while the stories come in."))
 
 
 async def _play(settings: Settings, stories: list[Story], speed: float, worker: Guarded) -> dict[str, Any]:
@@ -147,20 +160,20 @@ async def _show_alerts(settings: Settings, progress: Progress) -> None:
         )
 
 
-def _check(tasks: list[asyncio.Task[None]], worker: Guarded) -> None:
+def _check(tasks: list[asyncio.Task[None]], process: Guarded) -> None:
     """Raise what went wrong behind the scenes."""
-    if worker.has_ended():
-        raise click.ClickException(f"The worker ended; the end of {worker.log}:\n{worker.last_words()}")
+    if process.has_ended():
+        raise click.ClickException(f"The {process.log.stem} ended; the end of {process.log}:\n{process.last_words()}")
     for task in tasks:
         if task.done():
             task.result()
 
 
-def _stay(settings: Settings, worker: Guarded, exit_: bool) -> None:
+def _stay(settings: Settings, worker: Guarded, web: Guarded, exit_: bool) -> None:
     if exit_:
         return
     console.print(
-        f"\nKafka     {settings.kafka}\nPostgres  {settings.postgres}\n\n"
+        f"\nPages     {address(web)}\nKafka     {settings.kafka}\nPostgres  {settings.postgres}\n\n"
         "Try in another terminal, in this folder:\n"
         "  newsburst report breaking\n  newsburst events --alerts\n"
         f"  psql {settings.postgres}\n\nCtrl-C stops all."

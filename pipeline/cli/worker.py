@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import click
 
 from pipeline.config import Settings, load
-from pipeline.embedded.worker import COMMAND
+from pipeline.embedded.processes import COMMAND
 from pipeline.kafka.admin import check_topics
 from pipeline.kafka.changelogs import wrong_state
 from pipeline.storage import migrate

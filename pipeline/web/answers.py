@@ -19,6 +19,35 @@ JSON, CSV, NDJSON = "application/json", "text/csv", "application/x-ndjson"
 PROBLEM = "application/problem+json"
 
 
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": description,
+        "content": {
+            PROBLEM: {
+                "schema": {
+                    "type": "object",
+                    "required": ["title", "status", "detail"],
+                    "properties": {
+                        "title": {"type": "string"},
+                        "status": {"type": "integer"},
+                        "detail": {"type": "string"},
+                    },
+                }
+            }
+        },
+    }
+    for status, description in {
+        400: "What is asked for cannot be.",
+        401: "The token is missing.",
+        404: "There is no such thing.",
+        406: "It cannot be had in that form.",
+        422: "A parameter is wrong.",
+        503: "Postgres does not answer now.",
+    }.items()
+}
+"""The errors of every address, as OpenAPI describes them."""
+
+
 class BadRequest(HTTPException):
     """What was asked for cannot be; the message says what can."""
 

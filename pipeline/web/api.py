@@ -14,7 +14,7 @@ from pipeline.storage import browse
 from pipeline.storage.engine import DatabaseError
 from pipeline.storage.migrate import current, latest
 from pipeline.storage.read import Row
-from pipeline.web.answers import CSV, JSON, NDJSON, BadRequest, NotFound, key_of, many, one, page
+from pipeline.web.answers import CSV, JSON, NDJSON, PROBLEMS, BadRequest, NotFound, key_of, many, one, page
 from pipeline.web.hub import InvalidPosition, Position, parse, written
 from pipeline.web.source import Source
 
@@ -77,7 +77,7 @@ ROWS: dict[int | str, dict[str, Any]] = {
 ONE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The thing.", "content": {JSON: {"schema": {"type": "object"}}}}
 }
-router = APIRouter(prefix="/api", default_response_class=Response)
+router = APIRouter(prefix="/api", default_response_class=Response, responses=PROBLEMS)
 
 
 @router.get("/events", responses=ROWS, tags=["events"])
@@ -228,10 +228,10 @@ def publishers(
 ) -> Response:
     """Publishers with stories, copies and events since then, or in the last 7 days of stream time; the most stories first."""
     begin = _utc(since) or _week_before(source.now(edition))
-    rows = source.report("publishers", 30.0, since=begin, edition=edition)
+    rows = sorted(source.report("publishers", 30.0, since=begin, edition=edition), key=_by_stories)
     key = _size(after)
     if key is not None:
-        rows = [row for row in rows if (-row["stories"], f"{row['family']} {row['edition']}") > (-key[0], key[1])]
+        rows = [row for row in rows if _by_stories(row) > (-key[0], key[1])]
     return many(request, *page(request, rows, limit, lambda row: (row["stories"], f"{row['family']} {row['edition']}")))
 
 
@@ -255,6 +255,10 @@ def health(request: Request, source: From) -> Response:
         missing.append(str(error))
     body = {"ready": not missing, "missing": missing, "version": request.app.version, "editions": editions}
     return Response(json_text(body), 503 if missing else 200, media_type=JSON)
+
+
+def _by_stories(publisher: Row) -> tuple[int, str]:
+    return -publisher["stories"], f"{publisher['family']} {publisher['edition']}"
 
 
 def event_of(source: Source, event_id: str) -> Row:

@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -83,6 +83,7 @@ class Hub:
         self._waiting: set[asyncio.Queue[Told | str]] = set()
         self._catching_up = asyncio.Semaphore(CATCHING_UP)
         self._started = asyncio.Event()
+        self._closed = False
         self.problem = "it has not been reached yet"
         """what is wrong with Kafka; nothing if all is well"""
 
@@ -107,19 +108,27 @@ class Hub:
         A list is empty where nothing came for QUIET_S seconds. Raises BrokerError and KafkaError. It ends where the reader is too
         slow.
         """
-        while not await _within(self._started.wait(), QUIET_S):
-            yield []
         with self._queue() as queue:
+            while not await _within(self._started.wait(), QUIET_S):
+                yield []
+            self._empty(queue)
             at = dict(self._next)
             if since is not None and (missed := await self._missed(since, at)):
                 yield missed
-            while True:
+            while not self._closed:
                 told = [await _within(queue.get(), QUIET_S)] if queue.empty() else []
                 while not queue.empty():
                     told.append(queue.get_nowait())
                 if CUT_OFF in told:
                     return
                 yield [one for one in told if isinstance(one, Told)]
+
+    def close(self) -> None:
+        """Let every reader end."""
+        self._closed = True
+        self._started.set()
+        for queue in self._waiting:
+            queue.put_nowait(CUT_OFF)
 
     @contextmanager
     def _queue(self) -> Iterator[asyncio.Queue[Told | str]]:
@@ -192,12 +201,14 @@ class Hub:
             else:
                 self._cut_off(queue)
 
-    @staticmethod
-    def _cut_off(queue: asyncio.Queue[Told | str]) -> None:
-        while not queue.empty():
-            with suppress(asyncio.QueueEmpty):
-                queue.get_nowait()
+    def _cut_off(self, queue: asyncio.Queue[Told | str]) -> None:
+        self._empty(queue)
         queue.put_nowait(CUT_OFF)
+
+    @staticmethod
+    def _empty(queue: asyncio.Queue[Told | str]) -> None:
+        while not queue.empty():
+            queue.get_nowait()
 
 
 def _told(record: ConsumerRecord) -> Told | None:

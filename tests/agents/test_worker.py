@@ -9,7 +9,7 @@ import sys
 from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
-from pipeline.embedded.worker import SAYS_READY
+from pipeline.embedded.processes import SAYS_READY
 from pipeline.kafka.admin import create_topics
 from tests.integration.helpers import prepare, send, wait_for, worker
 

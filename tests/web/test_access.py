@@ -1,0 +1,107 @@
+"""Who may read, and hostile text."""
+
+import csv
+import io
+
+import httpx
+import msgspec
+import pytest
+
+from pipeline.config import Settings
+from pipeline.replay import replay
+from tests.integration.helpers import prepare, wait_for
+from tests.make import fingerprinted
+from tests.storage.dump import write
+from tests.web.conftest import elsewhere, serving
+from tests.web.test_live import RULE
+
+HOSTILE = [
+    "<script>alert(1)</script> & \"quotes\" 'too'",
+    '=HYPERLINK("https://evil.example";"click")',
+    "\u202egnp.exe\u2066 turned",
+    "escape \x1b[2J sequence",
+    "</bdi><img src=x onerror=alert(1)> <<mark>>",
+    "{{ 7 * 7 }} ${7*7} %s",
+    "x" * 9_000,
+]
+
+
+@pytest.fixture(scope="module")
+def hostile_updates():
+    """Events whose headlines and publishers are hostile; the stages would have cleaned some of it."""
+    records = []
+    for number, text in enumerate(HOSTILE):
+        subject = f"subject{number} matter{number} thing{number} case{number}"
+        log = [fingerprinted(f"{number}-{n}", subject, n * 2, publisher=f"p{n}") for n in range(6)]
+        log = [
+            msgspec.structs.replace(
+                one,
+                story=msgspec.structs.replace(
+                    one.story, title=text, publisher=f"{text[:50]}{n}", url="javascript:alert(1)"
+                ),
+            )
+            for n, one in enumerate(log)
+        ]
+        for step in replay(((number * 100 + place, one) for place, one in enumerate(log)), detect_rule=RULE):
+            records += [step.assignment, *step.clusters, *step.updates]
+    return records
+
+
+def test_hostile_text_is_shown_and_never_obeyed(settings, hostile_updates, browser, tmp_path):
+    elsewhere(prepare, settings)
+    write(settings.postgres, hostile_updates)
+    with serving(settings, tmp_path / "web.log") as address:
+        events = httpx.get(f"{address}/api/events?limit=100").json()["items"]
+        assert len(events) == len(HOSTILE)
+        context = browser.new_context(viewport={"width": 390, "height": 800})
+        page, said = context.new_page(), []
+        page.on("dialog", lambda dialog: said.append(dialog.message))
+        page.on("console", lambda message: said.append(message.text))
+        paths = ["/", "/clusters", "/publishers", "/search?q=mark", "/pipeline"]
+        paths += [f"/events/{event['event_id']}" for event in events] + ["/stories?id=1-0", "/stories?id=2-0"]
+        for path in paths:
+            page.goto(address + path)
+            assert page.locator("a[href^='javascript']").count() == 0, path
+            assert page.locator("img, script:not([src])").count() == 0, path
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+            text = page.locator("body").inner_text()
+            assert not {"\u202e", "\u2066", "\x1b"} & set(text), path
+        assert said == []
+        page.goto(f"{address}/")
+        assert "<script>alert(1)</script>" in page.locator("ol.events").inner_text()
+        context.close()
+        table = httpx.get(f"{address}/api/events?limit=100", headers={"Accept": "text/csv"}).text
+        for row in csv.reader(io.StringIO(table)):
+            assert not any(cell.startswith(("=", "+", "@")) for cell in row)
+        assert not {"\u202e", "\x1b"} & set(table)
+        feed = httpx.get(f"{address}/feeds/atom.xml").text
+        assert not {"\u202e", "\x1b"} & set(feed)
+        assert "<script" not in feed
+
+
+def test_with_a_token_only_its_bearers_read(settings, tmp_path):
+    elsewhere(prepare, settings)
+    secret = tmp_path / "token"
+    secret.write_text("open sesame\n")
+    with serving(settings.model_copy(update={"web_token_file": secret}), tmp_path / "web.log") as address:
+        for path in ("/", "/api/events", "/live", "/static/style.css", "/feeds/atom.xml", "/api/openapi.json"):
+            refused = httpx.get(address + path)
+            assert (refused.status_code, "Basic" in refused.headers["www-authenticate"]) == (401, True), path
+            assert httpx.get(address + path, headers={"Authorization": "Bearer open sesam"}).status_code == 401
+        assert httpx.get(f"{address}/api/events", headers={"Authorization": "Bearer open sesame"}).status_code == 200
+        assert httpx.get(f"{address}/", auth=("anyone", "open sesame")).status_code == 200
+        assert httpx.get(f"{address}/api/health").status_code == 200
+
+
+def test_without_postgres_and_kafka_pages_say_so_and_come_back(settings, database, tmp_path):
+    away = Settings(kafka="127.0.0.1:1", postgres="postgresql://127.0.0.1:1/none", data=tmp_path)
+    with serving(away, tmp_path / "away.log") as address:
+        page = httpx.get(f"{address}/", timeout=30)
+        assert (page.status_code, page.headers["retry-after"]) == (503, "2")
+        assert "Postgres cannot be reached now" in page.text
+        health = httpx.get(f"{address}/api/health", timeout=30)
+        assert health.status_code == 503
+        assert len(health.json()["missing"]) == 2
+    elsewhere(prepare, settings)
+    with serving(settings, tmp_path / "web.log") as address:
+        wait_for(lambda: httpx.get(f"{address}/api/health").json()["ready"])
