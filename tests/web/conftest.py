@@ -106,8 +106,8 @@ def elsewhere(function, *arguments):
         return thread.submit(function, *arguments).result()
 
 
-@pytest.fixture
-def browser():
+@contextmanager
+def chromium():
     """Debian's Chromium, without a window."""
     from playwright.sync_api import sync_playwright
 
@@ -118,3 +118,10 @@ def browser():
         )
         yield started
         started.close()
+
+
+@pytest.fixture
+def browser():
+    """A browser."""
+    with chromium() as started:
+        yield started
