@@ -95,6 +95,13 @@ class Settings(BaseSettings):
         SecretStr | None, Field(description="Who reads has to send it; if missing, anyone may read.")
     ] = None
     web_token_file: Annotated[Path | None, Field(description="File that holds it.")] = None
+    smtp: Annotated[
+        SecretStr | None,
+        Field(description="Server that sends mail: smtp://user:password@host:587, or smtps://."),
+    ] = None
+    mail_from: Annotated[str, Field(description="Sender of that mail.", pattern=r"^[^\s<>]+@[^\s<>]+$")] = (
+        "newsburst@localhost"
+    )
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
 
     @field_validator(
@@ -106,6 +113,7 @@ class Settings(BaseSettings):
         "kafka_ca",
         "kafka_certificate",
         "kafka_key",
+        "smtp",
         "web_url",
         "web_token",
         "web_token_file",
@@ -246,7 +254,7 @@ def load() -> Settings:
         if not wrong["loc"]:
             raise SettingsError(f"{wrong['msg'].removeprefix('Value error, ')}.") from None
         name = str(wrong["loc"][0]).upper()
-        given = "..." if "PASSWORD" in name or "TOKEN" in name or name == "POSTGRES" else repr(wrong["input"])
+        given = "..." if "PASSWORD" in name or "TOKEN" in name or name in {"POSTGRES", "SMTP"} else repr(wrong["input"])
         raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg'].removeprefix('Value error, ')}.") from None
     missing = {"kafka", "postgres"} - settings.model_fields_set
     running = running_services(settings.data)

@@ -7,6 +7,7 @@ import click
 
 from pipeline.config import load
 from pipeline.storage.retain import retain
+from pipeline.storage.subscriptions import Subscriptions
 
 
 @click.command("retain")
@@ -35,5 +36,8 @@ def retain_command(days: int, events: bool, batch: int) -> None:
         settings.postgres, datetime.now(UTC) - timedelta(days=days), events=events, batch=batch
     ):
         gone[table] += number
-    click.echo(", ".join(f"{number} {table}" for table, number in gone.items()) or "nothing", nl=False)
+    store = Subscriptions(settings.postgres)
+    gone["deliveries"] = store.forget(datetime.now(UTC) - timedelta(days=days))
+    store.close()
+    click.echo(", ".join(f"{number} {table}" for table, number in gone.items() if number) or "nothing", nl=False)
     click.echo(f" deleted: all that was from more than {days} days ago.")

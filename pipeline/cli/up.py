@@ -10,7 +10,7 @@ import click
 
 from pipeline.config import Settings, load
 from pipeline.embedded.guard import Guarded
-from pipeline.embedded.processes import SAYS_READY, start_web, start_worker
+from pipeline.embedded.processes import SAYS_READY, start_push, start_web, start_worker
 from pipeline.embedded.services import embedded_services
 from pipeline.kafka.admin import create_topics, mend_topics
 from pipeline.storage.migrate import migrate
@@ -24,6 +24,8 @@ from pipeline.web import SAYS_READY as WEB_READY
 @click.option("--no-web", is_flag=True, help="No pages: run `newsburst web` by hand.")
 def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: bool, no_web: bool) -> None:
     """Run Kafka, Postgres, a worker and the pages here until Ctrl-C; their data stay in the folder NEWSBURST_DATA.
+
+    What `newsburst subscribe` asks for is sent, too.
 
     \b
     Example: newsburst up
@@ -44,7 +46,8 @@ def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: boo
         with ExitStack() as stack:
             worker = _started(stack, start_worker, settings, settings.data / "up" / "worker.log")
             web = None if no_web else _started(stack, start_web, settings, settings.data / "up" / "web.log")
-            started = [worker] if web is None else [worker, web]
+            push = _started(stack, start_push, settings, settings.data / "up" / "push.log")
+            started = [worker, push] if web is None else [worker, push, web]
             if web is not None:
                 _wait(started, lambda: WEB_READY in web.last_words(1_000))
                 click.echo(f"Pages     {address(web)}")

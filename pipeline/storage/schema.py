@@ -296,3 +296,71 @@ event_links = Table(
     Index(None, "other_id"),
     comment="Events of different editions that are probably one happening.",
 )
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("id", Text, primary_key=True, comment="Its name."),
+    Column(
+        "kind",
+        Text,
+        nullable=False,
+        comment="The form of what is sent: webhook, slack, mattermost, telegram or email.",
+    ),
+    Column("target", Text, nullable=False, comment="The URL, or the address of e-mail, that it is sent to."),
+    Column("secret", Text, comment="The key that signs what is sent to a webhook."),
+    Column("edition", Text, comment="Only events of this edition."),
+    Column("publisher", Text, comment="Only events that this publisher reported."),
+    Column("words", Text, comment="Only events whose headline has all of these words."),
+    Column("publishers", Integer, nullable=False, comment="Only events with at least so many publishers."),
+    Column(
+        "states", ARRAY(Text), nullable=False, comment="The states that are told: started, updated, reopened, ended."
+    ),
+    Column("created_at", Time, nullable=False, comment="Since when it is told."),
+    Column("failing_since", Time, comment="Since when nothing could be delivered; none while it works."),
+    Column("parked_at", Time, comment="When it was given up: nothing is sent until it is resumed."),
+    Column("parked_because", Text, comment="Why it was given up."),
+    Column("ended_at", Time, comment="When it was cancelled."),
+    CheckConstraint("kind IN ('webhook', 'slack', 'mattermost', 'telegram', 'email')", "kind"),
+    comment="Who is told of events. Only who may change this table sees its rows.",
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column(
+        "subscription_id",
+        Text,
+        ForeignKey(subscriptions.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        comment="The subscription.",
+    ),
+    Column("event_id", Text, primary_key=True, comment="The event."),
+    Column("sequence", Integer, primary_key=True, autoincrement=False, comment="The update of the event."),
+    Column("state", Text, nullable=False, comment="Its state."),
+    Column("reopened", Integer, nullable=False, comment="How often the event had broken again by then."),
+    Column(
+        "status",
+        Text,
+        nullable=False,
+        comment="waiting; delivered; superseded: a later update took its place; dropped: it was not true any more when "
+        "it could be sent.",
+    ),
+    Column("attempts", Integer, nullable=False, comment="How often it was sent."),
+    Column("due_at", Time, nullable=False, comment="When it is sent next."),
+    Column("changed_at", Time, nullable=False, comment="When this row was last changed."),
+    Column("answer", Text, comment="The last answer, or why there was none."),
+    Column("record", JSONB, comment="The update, until it has been delivered."),
+    Index(None, "due_at", postgresql_where=text("status = 'waiting'")),
+    Index(None, "changed_at"),
+    CheckConstraint("status IN ('waiting', 'delivered', 'superseded', 'dropped')", "status"),
+    comment="What was sent to subscriptions, and what waits to be sent.",
+)
+
+push_positions = Table(
+    "push_positions",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False, comment="The partition."),
+    Column("offset", BigInteger, nullable=False, comment="The offset of its next record."),
+    comment="How far the topic of events has been read for subscriptions.",
+)

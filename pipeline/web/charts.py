@@ -12,6 +12,7 @@ WIDTH, HEIGHT = 820, 190
 SMALL_WIDTH, SMALL_HEIGHT = 190, 36
 LEAST_TOP = 6
 """Stories that fill the height of a small chart, where none has more."""
+LEAST_BARS = 16
 MOST_BARS = 400
 """Bars of the large chart; longer times have wider steps."""
 LABELS = 7
@@ -67,8 +68,8 @@ def curve(counts: Sequence[tuple[datetime, int]], alert: Alert | None, until: da
     if not counts:
         return Markup("")
     first = min(counts[0][0], alert.window_start if alert else counts[0][0])
-    start = first - 2 * QUARTER
     last = max(until, counts[-1][0] + QUARTER, alert.at if alert else until)
+    start = min(first - 2 * QUARTER, last - LEAST_BARS * QUARTER)
     step = QUARTER * max(1, -(-(last - start) // (QUARTER * MOST_BARS)))
     number = (last - start) // step + 1
     bins = [0] * number

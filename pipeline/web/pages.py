@@ -31,6 +31,7 @@ MOST_STORIES = 300
 MOST_PUBLISHERS = 14
 MOST_EMERGING = 8
 QUIET_AFTER = timedelta(minutes=10)
+ARCHIVE_AFTER = timedelta(days=2)
 LONGEST_TITLE = 300
 """Characters of a headline in a list."""
 NAVIGATION = (
@@ -118,6 +119,8 @@ def _pulse(source: Source) -> Mapping[str, Any]:
     said = f"stream time {phrases.clock(now)} UTC · {stories} in its last hour"
     if source.hub.problem:
         return {"kind": "wrong", "words": f"{said} · Kafka cannot be reached"}
+    if quiet > ARCHIVE_AFTER:
+        return {"kind": "quiet", "words": f"{said} · an archive: nothing new comes"}
     if quiet > QUIET_AFTER:
         return {"kind": "quiet", "words": f"{said} · nothing new for {phrases.duration(quiet)}"}
     return {"kind": "well", "words": said}

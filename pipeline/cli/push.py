@@ -1,0 +1,24 @@
+"""`newsburst push`: send events to subscribers."""
+
+import asyncio
+import sys
+from contextlib import suppress
+
+import click
+
+from pipeline.config import load
+from pipeline.push import SAYS_READY
+from pipeline.push.push import push
+
+
+@click.command("push")
+def push_command() -> None:
+    """Send events to subscribers until Ctrl-C; `newsburst subscribe` says to whom. Run several if you like.
+
+    \b
+    Example: newsburst push
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    print(SAYS_READY, file=sys.stderr, flush=True)  # noqa: T201 - a line for people
+    with suppress(KeyboardInterrupt):
+        asyncio.run(push(settings))
