@@ -13,6 +13,7 @@ ROOMS = {
     "pipeline.embedded": "pipeline/embedded: Kafka and Postgres without Docker",
     "pipeline.kafka": "pipeline/kafka: topics, readers, changelogs",
     "pipeline.storage": "pipeline/storage: Postgres",
+    "pipeline.crawl": "pipeline/crawl: stories from feeds",
     "pipeline.push": "pipeline/push: webhooks, chats, mail",
     "pipeline.web": "pipeline/web: pages, API, feeds",
     "pipeline.files": "pipeline/files: stories from files",

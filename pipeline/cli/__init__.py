@@ -18,6 +18,7 @@ COMMANDS = {
     "web": "Serve pages, API and feeds on http://127.0.0.1:8080 until Ctrl-C: what is breaking now, live, with its evidence.",
     "subscribe": "Say who is told of events: webhooks, chats and mail. `newsburst push` sends.",
     "push": "Send events to subscribers until Ctrl-C; `newsburst subscribe` says to whom. Run several if you like.",
+    "crawl": "Read feeds, politely and for ever, and send their stories to Kafka: RSS, Atom, JSON Feed, news sitemaps.",
     "produce": "Send the stories of FILE to Kafka: one JSON object a line, plain or gzip; - is standard input.",
     "replay": "Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.",
     "events": "Print the updates of all events from the events topic, the oldest first.",

@@ -10,7 +10,7 @@ import click
 
 from pipeline.config import Settings, load
 from pipeline.embedded.guard import Guarded
-from pipeline.embedded.processes import SAYS_READY, start_push, start_web, start_worker
+from pipeline.embedded.processes import SAYS_READY, start_crawl, start_push, start_web, start_worker
 from pipeline.embedded.services import embedded_services
 from pipeline.kafka.admin import create_topics, mend_topics
 from pipeline.storage.migrate import migrate
@@ -21,14 +21,16 @@ from pipeline.web import SAYS_READY as WEB_READY
 @click.option("--kafka-port", type=click.IntRange(1, 65_535), help="Port of Kafka at 127.0.0.1; any free one without.")
 @click.option("--postgres-port", type=click.IntRange(1, 65_535), help="Port of Postgres; any free one without.")
 @click.option("--no-worker", is_flag=True, help="Only Kafka and Postgres, with topics and schema: run workers by hand.")
+@click.option("--crawl", is_flag=True, help="Read public news feeds, too: a news monitor of one's own.")
 @click.option("--no-web", is_flag=True, help="No pages: run `newsburst web` by hand.")
-def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: bool, no_web: bool) -> None:
+def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: bool, crawl: bool, no_web: bool) -> None:
     """Run Kafka, Postgres, a worker and the pages here until Ctrl-C; their data stay in the folder NEWSBURST_DATA.
 
     What `newsburst subscribe` asks for is sent, too.
 
     \b
     Example: newsburst up
+             newsburst up --crawl
              newsburst produce samples/uci_sample_3days.jsonl.gz     (in another terminal)
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
@@ -47,6 +49,8 @@ def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: boo
             worker = _started(stack, start_worker, settings, settings.data / "up" / "worker.log")
             web = None if no_web else _started(stack, start_web, settings, settings.data / "up" / "web.log")
             push = _started(stack, start_push, settings, settings.data / "up" / "push.log")
+            if crawl:
+                _started(stack, start_crawl, settings, settings.data / "up" / "crawl.log")
             started = [worker, push] if web is None else [worker, push, web]
             if web is not None:
                 _wait(started, lambda: WEB_READY in web.last_words(1_000))

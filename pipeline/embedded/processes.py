@@ -1,4 +1,4 @@
-"""A worker, a web server and a push process as processes of ours, under guard."""
+"""A worker, a web server, a push process and a crawler as processes of ours, under guard."""
 
 import signal
 import socket
@@ -10,6 +10,7 @@ from pipeline.embedded.guard import Guarded
 
 COMMAND = (sys.executable, "-P", "-m", "agents.worker")
 """`-P`: what lies in the working folder is not imported."""
+CRAWL_COMMAND = (sys.executable, "-P", "-m", "pipeline.command", "crawl")
 PUSH_COMMAND = (sys.executable, "-P", "-m", "pipeline.command", "push")
 WEB_COMMAND = (sys.executable, "-P", "-m", "pipeline.command", "web")
 
@@ -20,6 +21,11 @@ SAYS_READY = "newsburst worker: ready"
 def start_worker(settings: Settings, log: Path) -> Guarded:
     """Start a worker with these settings; `stop` ends it by SIGTERM, and so does the end of this process."""
     return Guarded(COMMAND, signal.SIGTERM, log, environment=settings.environment())
+
+
+def start_crawl(settings: Settings, log: Path) -> Guarded:
+    """Start a crawler of the feeds that ship, with these settings."""
+    return Guarded(CRAWL_COMMAND, signal.SIGTERM, log, environment=settings.environment())
 
 
 def start_push(settings: Settings, log: Path) -> Guarded:

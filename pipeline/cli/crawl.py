@@ -1,0 +1,91 @@
+"""`newsburst crawl`: stories from feeds into Kafka."""
+
+import asyncio
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from pipeline.cli.output import print_json, print_rows
+from pipeline.config import Settings, load
+from pipeline.crawl.crawl import Checked, Crawler, check
+from pipeline.crawl.fetch import Fetcher
+from pipeline.crawl.opml import InvalidList, Source, read
+from pipeline.kafka.producer import StoryProducer
+
+SHIPPED = Path(str(files("pipeline.crawl") / "feeds.opml"))
+"""Public feeds of many countries."""
+
+
+@click.command("crawl")
+@click.argument("feeds", nargs=-1, metavar="[FEED]...")
+@click.option("--once", is_flag=True, help="Ask every feed once and end.")
+@click.option("--check", "only_check", is_flag=True, help="Say which feeds answer, and send nothing.")
+@click.option("--private", is_flag=True, help="Ask addresses of this network, too: for feeds of your own.")
+@click.option("--json", "as_json", is_flag=True, help="With --check: a JSON list instead of a table.")
+def crawl_command(feeds: tuple[str, ...], once: bool, only_check: bool, private: bool, as_json: bool) -> None:
+    """Read feeds, politely and for ever, and send their stories to Kafka: RSS, Atom, JSON Feed, news sitemaps.
+
+    FEED is a URL, or an OPML file of many; without any, it is the list that ships: 480 public feeds in 50 languages. Feeds are
+    asked as often as they change, one connection a host, as robots.txt allows. What was seen is kept in NEWSBURST_DATA/crawl.json.
+
+    \b
+    Example: newsburst crawl
+             newsburst crawl feeds.opml https://www.example.com/rss
+             newsburst crawl --check feeds.opml
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    sources = _sources(feeds or (str(SHIPPED),))
+    with suppress(KeyboardInterrupt):
+        if only_check:
+            _print(asyncio.run(_check(sources, private)), as_json)
+        else:
+            sent = asyncio.run(_crawl(settings, sources, once, private))
+            click.echo(f"{sent:,} stories sent.")
+
+
+def _sources(feeds: tuple[str, ...]) -> list[Source]:
+    found: dict[str, Source] = {}
+    for feed in feeds:
+        try:
+            some = [Source(feed)] if feed.startswith(("http://", "https://")) else read(Path(feed))
+        except InvalidList as error:
+            raise click.UsageError(f"{error} FEED is a URL, or an OPML file.") from None
+        found |= {source.url: source for source in some}
+    return [*found.values()]
+
+
+async def _check(sources: list[Source], private: bool) -> list[Checked]:
+    async with Fetcher(private=private) as fetcher:
+        return await check(sources, fetcher)
+
+
+async def _crawl(settings: Settings, sources: list[Source], once: bool, private: bool) -> int:
+    async with StoryProducer(settings) as producer, Fetcher(private=private) as fetcher:
+        crawler = Crawler(sources, settings.data / "crawl.json", producer.send, fetcher)
+        try:
+            await (crawler.once() if once else crawler.run())
+        finally:
+            await producer.flush()
+            click.echo(f"{len(sources)} feeds.", err=True)
+    return crawler.sent
+
+
+def _print(found: list[Checked], as_json: bool) -> None:
+    rows = [
+        {
+            "url": one.source.url,
+            "publisher": one.source.publisher,
+            "language": one.source.language,
+            "entries": one.entries,
+            "newest": one.newest,
+            "problem": one.problem,
+        }
+        for one in found
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    answering = sum(not row["problem"] for row in rows)
+    print_rows(rows, ["url", "entries", "newest", "problem"], f"{answering} of {len(rows)} feeds answer")

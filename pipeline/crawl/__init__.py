@@ -1,0 +1,1 @@
+"""Crawl: stories from feeds, politely."""
