@@ -28,7 +28,7 @@ def crawl_command(feeds: tuple[str, ...], once: bool, only_check: bool, private:
     """Read feeds, politely and for ever, and send their stories to Kafka: RSS, Atom, JSON Feed, news sitemaps.
 
     FEED is a URL, or an OPML file of many; without any, it is the list that ships: 480 public feeds in 50 languages. Feeds are
-    asked as often as they change, one connection a host, as robots.txt allows. What was seen is kept in NEWSBURST_DATA/crawl.json.
+    asked as often as they change, one connection a host, as robots.txt allows. NEWSBURST_DATA/crawl.json keeps what was seen.
 
     \b
     Example: newsburst crawl
