@@ -300,4 +300,4 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 
 def _week_before(now: datetime | None) -> datetime:
-    return (now or datetime.now(UTC)) - timedelta(days=7)
+    return (now or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0) - timedelta(days=7)

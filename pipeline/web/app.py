@@ -42,6 +42,7 @@ def create_app(settings: Settings) -> FastAPI:
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*tasks)
+            source.kept.close()
             source.reader.close()
 
     app = FastAPI(

@@ -129,19 +129,21 @@ def _pulse(source: Source) -> Mapping[str, Any]:
 @router.get("/")
 def breaking(request: Request, source: From, chosen: Wanted) -> Response:
     """What is breaking now."""
-    position = written(source.hub.position())
     filters = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value}
-    key = ("active", *sorted(filters.items()), position)
-    events = source.kept.answer(key, 1.0, lambda: browse.active_events(source.reader, chosen, MOST_EVENTS))
+
+    def active() -> tuple[str, list[Row]]:
+        position = written(source.hub.position())  # what comes after it is sent to the page
+        return position, browse.active_events(source.reader, chosen, MOST_EVENTS)
+
+    position, events = source.kept.answer(("active", chosen), 1.0, active)
     now = source.now(chosen.edition)
     emerging = source.report("emerging-now", 5.0, edition=chosen.edition, limit=MOST_EMERGING)
-    day = (now or datetime.now(UTC)) - timedelta(days=1)
     ended = source.kept.answer(
-        ("ended", *sorted(filters.items())),
+        ("ended", chosen),
         5.0,
         lambda: browse.events(source.reader, msgspec.structs.replace(chosen, state="ended"), 10),
     )
-    today = source.report("events", 10.0, since=day, edition=chosen.edition)
+    today = source.report("events", 10.0, since=_hour(now) - timedelta(days=1), edition=chosen.edition)
     return _page(
         request,
         "breaking.html",
@@ -309,7 +311,7 @@ def cluster(request: Request, source: From, cluster_id: str) -> Response:
 def publishers(request: Request, source: From, edition: Edition = None, family: Text | None = None) -> Response:
     """Who publishes how much, is first, and missed what."""
     now = source.now(edition) or datetime.now(UTC)
-    since = now - timedelta(days=7)
+    since = _hour(now) - timedelta(days=7)
     if family:
         missed = source.reader.report("missed-by", family=family, since=since)
         return _page(request, "publisher.html", family=family, missed=missed, since=since, now=now)
@@ -353,7 +355,7 @@ async def pipeline(request: Request, source: From) -> Response:
 
     def draw() -> Response:
         now = source.now() or datetime.now(UTC)
-        volume = source.report("volume", 60.0, since=now - timedelta(hours=24), step=timedelta(hours=1))
+        volume = source.report("volume", 60.0, since=_hour(now) - timedelta(hours=23), step=timedelta(hours=1))
         return _page(
             request,
             "pipeline.html",
@@ -364,6 +366,11 @@ async def pipeline(request: Request, source: From) -> Response:
         )
 
     return await asyncio.to_thread(draw)
+
+
+def _hour(moment: datetime | None) -> datetime:
+    """The whole hour before: a question that is the same for a while has one answer for all who ask."""
+    return (moment or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
 
 
 def _by_edition(rows: Sequence[Row]) -> dict[str, list[Row]]:

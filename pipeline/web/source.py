@@ -5,6 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -17,32 +18,48 @@ T = TypeVar("T")
 TIMEOUT = timedelta(seconds=10)
 """How long a statement may take: nobody waits longer for a page."""
 KEPT_ANSWERS = 200
+STALE_S = 30.0
+"""How old an answer may be that is given while a newer one is asked for."""
+ASKING_AT_ONCE = 4
 
 
 class Kept:
-    """Answers that are good for a while: many readers, one question."""
+    """Answers that are good for a while. One that is a little too old is given while it is asked for again."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
-        self._asking: dict[Hashable, threading.Lock] = {}
+        self._asking: dict[Hashable, Future[Any]] = {}
+        self._threads = ThreadPoolExecutor(ASKING_AT_ONCE, "ask")
         self._lock = threading.Lock()
 
     def answer(self, question: Hashable, seconds: float, ask: Callable[[], T]) -> T:
-        """The answer to a question, asked again where it is older than that; those who ask meanwhile wait for it."""
+        """The answer to a question, at most so many seconds old, or up to STALE_S while it is asked for again."""
         with self._lock:
-            asking = self._asking.setdefault(question, threading.Lock())
-        with asking:
             at, answer = self._answers.get(question, (float("-inf"), None))
-            if time.monotonic() - at > seconds:
-                answer = ask()
-                with self._lock:
-                    self._answers[question] = time.monotonic(), answer
-                    self._answers.move_to_end(question)
-                    while len(self._answers) > KEPT_ANSWERS:
-                        oldest, _ = self._answers.popitem(last=False)
-                        self._asking.pop(oldest, None)
-        found: T = answer
+            age = time.monotonic() - at
+            if age > seconds and question not in self._asking:
+                self._asking[question] = self._threads.submit(self._ask, question, ask)
+            asking = self._asking.get(question)
+        found: T = asking.result() if age > max(seconds, STALE_S) and asking is not None else answer
         return found
+
+    def close(self) -> None:
+        """End what is being asked."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _ask(self, question: Hashable, ask: Callable[[], T]) -> T:
+        try:
+            begun = time.monotonic()
+            answer = ask()
+            with self._lock:
+                self._answers[question] = begun, answer
+                self._answers.move_to_end(question)
+                while len(self._answers) > KEPT_ANSWERS:
+                    self._answers.popitem(last=False)
+            return answer
+        finally:
+            with self._lock:
+                self._asking.pop(question, None)
 
 
 class Source:
