@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from pipeline.languages.publishers import family
 from pipeline.records import EventUpdate
 
 State = Literal["started", "updated", "ended", "reopened"]
@@ -38,5 +39,6 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
             and (
                 self.publisher is None
                 or self.publisher.lower() in {story.publisher.lower() for story in update.stories}
+                or self.publisher.lower() in {family(story.publisher) for story in update.stories}
             )
         )

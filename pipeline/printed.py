@@ -30,6 +30,10 @@ def shown(text: str, keep: str = "") -> str:
 
 def _is_obeyed(sign: str) -> bool:
     """Whether a terminal does something at this character, or nobody sees it."""
+    if unicodedata.category(sign) == "Cn":
+        return (
+            ord(sign) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(sign) <= 0xFDEF
+        )  # no characters, and XML does not hold them
     return unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and sign not in _HARMLESS
 
 

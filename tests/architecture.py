@@ -12,7 +12,7 @@ ROOMS = {
     "pipeline.evaluation": "pipeline/evaluation: quality against labels",
     "pipeline.embedded": "pipeline/embedded: Kafka and Postgres without Docker",
     "pipeline.kafka": "pipeline/kafka: topics, readers, changelogs",
-    "pipeline.storage": "pipeline/storage: Postgres",
+    "pipeline.storage": "pipeline/storage: Postgres, filters",
     "pipeline.crawl": "pipeline/crawl: stories from feeds",
     "pipeline.push": "pipeline/push: webhooks, chats, mail",
     "pipeline.web": "pipeline/web: pages, API, feeds",
@@ -24,12 +24,12 @@ ROOMS = {
     "pipeline.stages": "pipeline/stages: normalise, fingerprint, rules",
     "pipeline.languages": "pipeline/languages: words, publishers",
     "pipeline.similarity": "pipeline/similarity: MinHash, SimHash, buckets",
-    "pipeline.records": "pipeline/records, codec, filters, printed, times",
+    "pipeline.records": "pipeline/records, codec, printed, times",
 }
 """What each room holds, by its package."""
 BESIDE = {
     "pipeline.codec": "pipeline.records",
-    "pipeline.filters": "pipeline.records",
+    "pipeline.filters": "pipeline.storage",
     "pipeline.printed": "pipeline.records",
     "pipeline.times": "pipeline.records",
     "pipeline.schemas": "pipeline.files",

@@ -178,5 +178,7 @@ def _stay(settings: Settings, worker: Guarded, web: Guarded, exit_: bool) -> Non
         "  newsburst report breaking\n  newsburst events --alerts\n"
         f"  psql {settings.postgres}\n\nCtrl-C stops all."
     )
-    while not worker.has_ended():
+    while True:
+        _check([], worker)
+        _check([], web)
         time.sleep(0.5)

@@ -16,6 +16,21 @@ QUARTERS = 32
 _EVENT = """e.id AS event_id, e.headline, e.edition, e.state, e.cluster_id, e.stories_total AS stories,
 e.publishers_total AS publishers,
 e.started_at, e.ended_at, e.updated_at, e.first_seen, e.last_seen, e.burst_score, e.reopened, e.sequence, e.merged_into"""
+_LIVE = """e.stories_total + live.stories AS stories_now,
+coalesce(e.publishers_total + live.publishers, e.publishers_total) AS publishers_now,
+greatest(e.last_seen, live.last_at) AS last_story_at"""
+_LIVE_FROM = """
+LEFT JOIN LATERAL (
+    SELECT count(*) AS stories, max(n.crawled_at) AS last_at,
+           count(DISTINCT n.family) FILTER (WHERE NOT EXISTS (
+               SELECT FROM news.stories_of_event(e.id) m WHERE m.family = n.family)) AS publishers
+    FROM news.stories n
+    WHERE e.state <> 'ended' AND n.edition = e.edition AND n.cluster_id IN (SELECT news.cluster_family(e.cluster_id))
+      AND NOT n.retracted AND n.crawled_at >= e.first_seen
+      AND NOT EXISTS (
+          SELECT FROM news.event_stories m WHERE m.event_id = e.id AND m.edition = n.edition AND m.position = n.position)
+) live ON true"""
+"""What has come since the latest update of an active event: the update brings it only when the event has grown by half."""
 _CHOSEN = """e.sequence <> 0 AND e.started_at IS NOT NULL
   AND (CAST(:edition AS text) IS NULL OR e.edition = :edition)
   AND (CAST(:state AS text) IS NULL OR e.state = :state)
@@ -24,10 +39,11 @@ _CHOSEN = """e.sequence <> 0 AND e.started_at IS NOT NULL
   AND (CAST(:publisher AS text) IS NULL OR EXISTS (
         SELECT FROM news.stories_of_event(e.id) s WHERE s.family = :publisher OR lower(s.publisher) = :publisher))"""
 _CARD = f"""
-SELECT {_EVENT}, now.at AS stream_time, first.publisher AS first_publisher, first.crawled_at AS first_at,
+SELECT {_EVENT}, {_LIVE}, now.at AS stream_time, first.publisher AS first_publisher, first.crawled_at AS first_at,
        coalesce(lately.bins, '{{}}') AS quarters
 FROM news.events e
-CROSS JOIN LATERAL (SELECT news.stream_time(e.edition) AS at) now
+CROSS JOIN LATERAL (SELECT coalesce(news.stream_time(e.edition), e.last_seen) AS at) now
+{_LIVE_FROM}
 LEFT JOIN LATERAL (
     SELECT s.publisher, s.crawled_at
     FROM (
@@ -95,9 +111,11 @@ def events(
 def event(reader: Reader, event_id: str) -> Row | None:
     """An event with its first and its latest update as records."""
     statement = f"""
-        SELECT {_EVENT}, e.stories_in_window, e.publishers_in_window, news.stream_time(e.edition) AS stream_time,
+        SELECT {_EVENT}, {_LIVE}, e.stories_in_window, e.publishers_in_window,
+               coalesce(news.stream_time(e.edition), e.last_seen) AS stream_time,
                first.record AS alert, latest.record AS latest
         FROM news.events e
+        {_LIVE_FROM}
         LEFT JOIN news.event_updates first ON first.event_id = e.id AND first.sequence = 1
         LEFT JOIN news.event_updates latest ON latest.event_id = e.id AND latest.sequence = e.sequence
         WHERE e.id = :event AND e.sequence <> 0
@@ -121,14 +139,20 @@ def event_curve(reader: Reader, event_id: str) -> list[Row]:
 
 
 def event_publishers(reader: Reader, event_id: str) -> list[Row]:
-    """The first story of each publisher family of an event, by when it came; strays do not count."""
+    """The first story of each publisher family of an event, by when it came; those with strays alone come last."""
     return reader.rows(
         """
         SELECT * FROM (
-            SELECT DISTINCT ON (s.family) s.family, s.publisher, s.crawled_at, s.title, s.url
-            FROM news.stories_of_event(:event) s WHERE NOT s.is_stray AND s.family IS NOT NULL
-            ORDER BY s.family, s.crawled_at, s.id
-        ) f ORDER BY f.crawled_at, f.family
+            SELECT DISTINCT ON (s.family) s.family, s.publisher, s.crawled_at, s.title, s.url, s.is_stray
+            FROM (
+                SELECT family, publisher, crawled_at, title, url, is_stray, id FROM news.stories_of_event(:event)
+                UNION ALL
+                SELECT x.family, n.publisher, n.crawled_at, n.title, n.url, false, n.story_id
+                FROM news.report_event_newest(:event) n
+                JOIN news.stories x ON x.id = n.story_id AND x.crawled_at = n.crawled_at
+            ) s WHERE s.family IS NOT NULL
+            ORDER BY s.family, s.is_stray, s.crawled_at, s.id
+        ) f ORDER BY f.is_stray, f.crawled_at, f.family
         """,
         event=event_id,
     )
@@ -167,6 +191,7 @@ def clusters(
         """
         SELECT l.cluster_id, c.headline, l.edition, l.stories, l.publishers,
                c.stories AS stories_total, c.publishers AS publishers_total,               c.first_seen, c.last_seen,
+               EXISTS (SELECT FROM news.events e WHERE e.cluster_id = c.id AND e.sequence <> 0) AS has_broken,
                (SELECT e.id FROM news.events e WHERE e.cluster_id = c.id AND e.sequence <> 0 AND e.state <> 'ended'
                 ORDER BY e.started_at DESC LIMIT 1) AS event_id
         FROM (

@@ -54,6 +54,7 @@ def create_engine(uri: str, *, timeout: timedelta | None = None, read_only: bool
             "fallback_application_name": f"newsburst {os.getpid()}",  # for who looks into pg_stat_activity
             **LOST_WITHIN,
         },
+        pool_timeout=30 if timeout is None else timeout.total_seconds(),
         hide_parameters=True,  # what people write to us has no place in logs
     )
     limits = LIMITS
@@ -78,6 +79,10 @@ def shown(url: sa.URL) -> str:
     return url.set(query=query).render_as_string()
 
 
+class NotMigrated(DatabaseError):
+    """Postgres knows no such table or function, or does not allow it."""
+
+
 class InvalidValue(DatabaseError):
     """Postgres does not take a value."""
 
@@ -100,7 +105,7 @@ def explained(engine: sa.Engine) -> Iterator[None]:
     except sa.exc.DataError as error:
         raise InvalidValue(f"{_first_line(error)}.") from error
     except sa.exc.ProgrammingError as error:
-        raise DatabaseError(
+        raise NotMigrated(
             f"Postgres at {shown(engine.url)}: {_first_line(error)}. Has `newsburst migrate` been run?"
         ) from error
 

@@ -1,7 +1,6 @@
 """Who may read, and what every answer says to browsers."""
 
 import base64
-import binascii
 import hmac
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -34,7 +33,13 @@ class Access:
             await self._app(scope, receive, send)
             return
 
+        is_head = scope["method"] == "HEAD"  # answered as GET is, without the body
+        if is_head:
+            scope = {**scope, "method": "GET"}
+
         async def send_with_headers(message: Message) -> None:
+            if is_head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
@@ -46,9 +51,7 @@ class Access:
         await (refused or self._app)(scope, receive, send_with_headers)
 
     def _refused(self, scope: Scope) -> Response | None:
-        if self._token is None or scope["path"] in OPEN:
-            return None
-        if _has(Headers(scope=scope).get("authorization", ""), self._token):
+        if scope["path"] in OPEN or may_read(Headers(scope=scope).get("authorization", ""), self._token):
             return None
         return problem(
             401,
@@ -57,12 +60,15 @@ class Access:
         )
 
 
-def _has(authorization: str, token: str) -> bool:
+def may_read(authorization: str, token: str | None) -> bool:
+    """Whether who sends this header may read."""
+    if token is None:
+        return True
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() == "basic":
         try:
             _, _, given = base64.b64decode(given, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:
             return False
     elif scheme.lower() != "bearer":
         return False

@@ -1,6 +1,7 @@
 """The API: events, clusters, stories, publishers and the stream of updates, read only."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -11,9 +12,8 @@ from starlette.responses import Response, StreamingResponse
 from pipeline.filters import EventFilter, State
 from pipeline.printed import json_text
 from pipeline.storage import browse
-from pipeline.storage.engine import DatabaseError
-from pipeline.storage.migrate import current, latest
 from pipeline.storage.read import Row
+from pipeline.web.access import may_read
 from pipeline.web.answers import CSV, JSON, NDJSON, PROBLEMS, BadRequest, NotFound, key_of, many, one, page
 from pipeline.web.hub import InvalidPosition, Position, parse, written
 from pipeline.web.source import Source
@@ -111,19 +111,22 @@ def stream(
     since: Annotated[str | None, Query(max_length=200_000, description="The same, for who cannot set headers.")] = None,
 ) -> Response:
     """Updates of events as server-sent events: `event` is the state, `data` the record, `id` the position behind it."""
-    at = _position(last_event_id or since)
+    at = _position(source, since)
+    if last_event_id is not None:
+        with suppress(BadRequest):  # browsers do not come back after an error: they go on from now
+            at = _position(source, last_event_id)
 
     async def lines() -> AsyncIterator[str]:
-        yield f"retry: {RETRY_MS}\n\n"
         position = dict(at or source.hub.position())
+        yield f"retry: {RETRY_MS}\n" + (f"id: {written(position)}\n\n" if position else "\n")
         async for told in source.hub.updates(at):
             for update, partition, offset in told:
                 position[partition] = offset
                 if chosen.matches(update):
                     data = json_text(update)
                     yield f"id: {written(position)}\nevent: {update.state}\ndata: {data}\n\n"
-            if not told:
-                yield ": still here\n\n"
+            # without data it is no event, but the client knows how far it is
+            yield f"id: {written(position)}\n\n" if told else ": still here\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
@@ -206,7 +209,10 @@ def similar(
     limit: Limit = 100,
 ) -> Response:
     """Stories of the whole archive whose headlines are alike, by their fingerprints; `id` is an id, a URL or a fingerprint."""
-    return many(request, source.reader.report("similar-stories", story=id, distance=distance, limit=limit))
+    rows = source.reader.report("similar-stories", story=id, distance=distance, limit=limit)
+    if not rows and not source.reader.report("story", story=id):
+        raise NotFound(f"There is no story with the id or URL {id!r}.")
+    return many(request, rows)
 
 
 @router.get("/search", responses=ROWS, tags=["stories"])
@@ -243,17 +249,12 @@ def publishers(
         503: {"description": "It does not."},
     },
 )
-def health(request: Request, source: From) -> Response:
-    """Whether this server reaches Postgres and follows Kafka, and how far the stream is."""
-    missing = [f"Kafka: {source.hub.problem}"] if source.hub.problem else []
-    editions: list[Row] = []
-    try:
-        if current(source.settings.postgres) != latest():
-            missing.append("The schema news is not up to date: run `newsburst migrate`.")
-        editions = source.report("pipeline-health", 10.0)
-    except DatabaseError as error:
-        missing.append(str(error))
-    body = {"ready": not missing, "missing": missing, "version": request.app.version, "editions": editions}
+async def health(request: Request, source: From) -> Response:
+    """Whether this server reaches Postgres and follows Kafka, and how far the stream is; details only to who may read."""
+    missing, editions = await source.health()
+    body: dict[str, Any] = {"ready": not missing}
+    if may_read(request.headers.get("authorization", ""), source.settings.token()):
+        body |= {"missing": missing, "version": request.app.version, "editions": editions}
     return Response(json_text(body), 503 if missing else 200, media_type=JSON)
 
 
@@ -283,11 +284,15 @@ def checked(name: str) -> str:
     return name
 
 
-def _position(text: str | None) -> Position | None:
+def _position(source: Source, text: str | None) -> Position | None:
     try:
-        return parse(text) if text else None
+        found = parse(text) if text else None
     except InvalidPosition as error:
         raise BadRequest(str(error)) from None
+    known = source.hub.position()
+    if found and known and (strange := found.keys() - known.keys()):
+        raise BadRequest(f"{text!r} is no position of this stream: it has no partition {min(strange)}.")
+    return found
 
 
 def _size(cursor: str | None) -> tuple[int, str] | None:

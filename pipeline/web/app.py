@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from importlib.resources import files
-from pathlib import Path
 
 import msgspec
 import structlog
@@ -12,15 +10,16 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 
 from pipeline import __version__
 from pipeline.config import Settings
-from pipeline.storage.engine import DatabaseError, InvalidValue, TooSlow
-from pipeline.web import api, feeds, pages
+from pipeline.storage.engine import DatabaseError, InvalidValue, NotMigrated, TooSlow
+from pipeline.web import api, feeds, pages, static
 from pipeline.web.access import Access
 from pipeline.web.answers import problem
 from pipeline.web.cards import Cards
+from pipeline.web.deadline import Deadline
+from pipeline.web.forms import WithoutEmptyFields
 from pipeline.web.source import Source
 
 log = structlog.get_logger()
@@ -54,11 +53,14 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.source, app.state.templates, app.state.cards = source, templates, cards
     for router in (api.router, feeds.router, pages.router):
         app.include_router(router)
-    app.mount("/static", StaticFiles(directory=Path(str(files("pipeline.web") / "static"))))
+    app.include_router(static.router)
+    app.add_middleware(WithoutEmptyFields)
+    app.add_middleware(Deadline)
     app.add_middleware(Access, token=settings.token())
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -104,9 +106,10 @@ def _database_error(request: Request, error: Exception) -> Response:
     log.warning("no answer from Postgres", path=request.url.path, error=str(error))
     if isinstance(error, TooSlow):
         return _error(request, 503, str(error), {"Retry-After": "10"})
-    return _error(
-        request, 503, "Postgres cannot be reached now; nothing is lost. Try again in a moment.", {"Retry-After": "2"}
-    )
+    if isinstance(error, NotMigrated):
+        return _error(request, 503, "The schema news in Postgres is missing or old: run `newsburst migrate`.")
+    said = "Postgres cannot be reached now; nothing is lost. Try again in a moment."
+    return _error(request, 503, said, {"Retry-After": "2"})
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

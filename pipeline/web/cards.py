@@ -5,6 +5,7 @@ until its update is there.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ from pipeline.web.source import Source
 
 WAIT_S = 0.05
 """Between two looks into Postgres while an update is not there."""
-PATIENCE_S = 30.0
-"""How long a card waits; then the page is told that there is something, and shows it when it is loaded again."""
+PATIENCE_S = 5.0
+"""How long a card waits; then the page shows what there is when it is loaded again."""
 KEPT = 500
 
 log = structlog.get_logger()
@@ -41,7 +42,8 @@ class Cards:
         self._source = source
         self._draw = draw
         self._drawn: dict[str, Card] = {}
-        self._wanted: dict[str, int] = {}
+        self._wanted: dict[str, tuple[int, float]] = {}
+        """the sequence that is wanted, and until when"""
         self._changed = asyncio.Condition()
         self._asked = asyncio.Event()
 
@@ -54,7 +56,8 @@ class Cards:
                 latest[update.event_id] = update.sequence
         for event, sequence in latest.items():
             if not self._has(event, sequence):
-                self._wanted[event] = max(sequence, self._wanted.get(event, 0))
+                before, _ = self._wanted.get(event, (0, 0.0))
+                self._wanted[event] = max(sequence, before), time.monotonic() + PATIENCE_S
                 self._asked.set()
         try:
             async with asyncio.timeout(PATIENCE_S), self._changed:
@@ -74,10 +77,11 @@ class Cards:
                 found = {}
                 await asyncio.sleep(1)
             for event, row in found.items():
-                if row["sequence"] >= self._wanted.get(event, 0):
-                    self._drawn.pop(event, None)
-                    self._drawn[event] = Card(event, row["sequence"], row["state"], self._draw(row))
-                    self._wanted.pop(event, None)
+                if row["sequence"] >= self._wanted.get(event, (0, 0.0))[0]:
+                    self._keep(event, row)
+            for event, (_, until) in [*self._wanted.items()]:
+                if time.monotonic() > until:
+                    self._wanted.pop(event)
             while len(self._drawn) > KEPT:
                 self._drawn.pop(next(iter(self._drawn)))
             if found:
@@ -87,6 +91,14 @@ class Cards:
                 await asyncio.sleep(WAIT_S)
             else:
                 self._asked.clear()
+
+    def _keep(self, event: str, row: Row) -> None:
+        self._wanted.pop(event, None)
+        self._drawn.pop(event, None)
+        try:
+            self._drawn[event] = Card(event, row["sequence"], row["state"], self._draw(row))
+        except Exception:
+            log.exception("card not drawn", event_id=event)  # whatever a record holds, the other cards are drawn
 
     def _has(self, event: str, sequence: int) -> bool:
         card = self._drawn.get(event)

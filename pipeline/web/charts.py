@@ -117,6 +117,7 @@ def curve(counts: Sequence[tuple[datetime, int]], alert: Alert | None, until: da
         for at, text in _times(start, last)
     ]
     total = sum(bins)
+    parts.append(Markup('<text x="0" y="11">{} in {} min</text>').format(top, step // timedelta(minutes=1)))
     longest = "a quarter of an hour" if step == QUARTER else "one step"
     said = f"{total} stories from {_day(first)} to {_day(last)} UTC, at most {top} in {longest}"
     if alert is not None:
@@ -140,7 +141,7 @@ def volume(counts: Sequence[tuple[datetime, int, float | None]], words: str) -> 
     if not counts:
         return Markup("")
     top = max(max(stories, usual or 0) for _, stories, usual in counts) or 1
-    width, height = WIDTH / len(counts), 110
+    width, height = WIDTH / max(24, len(counts)), 110
     parts = [
         _bar(place * width, width - 3, height, (height - 8) * stories / top, "")
         for place, (_, stories, _) in enumerate(counts)

@@ -39,7 +39,7 @@ def atom(request: Request, source: From, chosen: Wanted) -> Response:
     base, rows = base_url(request, source), browse.events(source.reader, chosen, ENTRIES)
     here = f"{base}{request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
     feed = ET.Element("feed", {"xmlns": ATOM})
-    _add(feed, "id", here)
+    _add(feed, "id", f"urn:newsburst:events?{query(chosen)}")
     _add(feed, "title", title(chosen))
     _add(feed, "updated", iso(max((row["updated_at"] for row in rows), default=NO_EVENT_YET)))
     _add(feed, "link", rel="self", type="application/atom+xml", href=here)

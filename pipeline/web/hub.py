@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord
 
 from pipeline.codec import InvalidRecord
@@ -96,7 +95,7 @@ class Hub:
         while True:
             try:
                 await self._follow()
-            except (KafkaError, BrokerError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, pages wait for what comes after it
                 if not self.problem:
                     log.warning("events cannot be followed", error=str(error) or repr(error))
                 self.problem = str(error) or repr(error)

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import jinja2
 import msgspec
+import structlog
 from aiokafka.errors import KafkaError
 from fastapi import APIRouter, Query, Request
 from markupsafe import Markup, escape
@@ -32,8 +33,9 @@ MOST_PUBLISHERS = 14
 MOST_EMERGING = 8
 QUIET_AFTER = timedelta(minutes=10)
 ARCHIVE_AFTER = timedelta(days=2)
-LONGEST_TITLE = 300
+LONGEST_TITLE = 200
 """Characters of a headline in a list."""
+log = structlog.get_logger()
 NAVIGATION = (
     ("/", "Breaking"),
     ("/clusters", "Clusters"),
@@ -97,6 +99,15 @@ def draw_card(templates: jinja2.Environment, row: Row) -> str:
     return templates.get_template("card.html").render(event=row)
 
 
+def _card(request: Request, row: Row) -> Markup | None:
+    """A card; None where a record holds what none can be drawn of."""
+    try:
+        return Markup(draw_card(request.app.state.templates, row))  # noqa: S704 - the template escapes what is not ours
+    except Exception:
+        log.exception("card not drawn", event_id=row["event_id"])
+        return None
+
+
 def _page(request: Request, name: str, *, status: int = 200, **given: Any) -> Response:
     source: Source = request.app.state.source
     templates: jinja2.Environment = request.app.state.templates
@@ -115,7 +126,8 @@ def _pulse(source: Source) -> Mapping[str, Any]:
         return {"kind": "waiting", "words": "no stories yet"}
     now = max(row["stream_time"] for row in rows)
     quiet = timedelta(seconds=min(row["quiet_seconds"] for row in rows))
-    stories = phrases.stories(sum(row["stories_last_hour"] for row in rows))
+    current = [row for row in rows if row["stream_time"] > now - timedelta(hours=1)]
+    stories = phrases.stories(sum(row["stories_last_hour"] for row in current))
     said = f"stream time {phrases.clock(now)} UTC · {stories} in its last hour"
     if source.hub.problem:
         return {"kind": "wrong", "words": f"{said} · Kafka cannot be reached"}
@@ -137,7 +149,8 @@ def breaking(request: Request, source: From, chosen: Wanted) -> Response:
 
     position, events = source.kept.answer(("active", chosen), 1.0, active)
     now = source.now(chosen.edition)
-    emerging = source.report("emerging-now", 5.0, edition=chosen.edition, limit=MOST_EMERGING)
+    is_whole = not filters.keys() - {"edition"}
+    emerging = source.report("emerging-now", 5.0, edition=chosen.edition, limit=MOST_EMERGING) if is_whole else []
     ended = source.kept.answer(
         ("ended", chosen),
         5.0,
@@ -147,10 +160,11 @@ def breaking(request: Request, source: From, chosen: Wanted) -> Response:
     return _page(
         request,
         "breaking.html",
-        events=events,
+        cards=[card for row in events if (card := _card(request, row))],
         emerging=emerging,
         ended=ended,
         today=sum(row["merged_into"] is None for row in today),
+        is_whole=is_whole,
         filters=filters,
         editions=sorted(source.editions()),
         now=now,
@@ -221,7 +235,7 @@ def event(request: Request, source: From, event_id: str) -> Response:
         stories=_folded(stories[:MOST_STORIES]),
         more=max(0, found["stories"] - MOST_STORIES) if len(stories) > MOST_STORIES else 0,
         copies=sum(row["copies"] for row in curve),
-        newest=max(0, sum(row["stories"] for row in curve) - found["stories"]),
+        mood=phrases.state_of(browse.cards(reader, [event_id])[event_id]),
         publishers=publishers[:MOST_PUBLISHERS],
         other_publishers=publishers[MOST_PUBLISHERS:],
         related=[
@@ -288,7 +302,7 @@ def clusters(request: Request, source: From, edition: Edition = None) -> Respons
         request,
         "clusters.html",
         emerging=emerging,
-        large=[row for row in large if row["event_id"] is None],
+        large=[row for row in large if not row["has_broken"]],
         editions=sorted(source.editions()),
         edition=edition,
         now=source.now(edition),

@@ -66,7 +66,7 @@ def why(alert: Mapping[str, Any]) -> Why:
         ""
         if expected is None
         else f", where {expected:,.0f} could be expected"
-        if expected >= 1
+        if round(expected)
         else ", where none could be expected",
         f"more than {stories(rule['threshold'])} within {duration(timedelta(seconds=rule['window_seconds']))} "
         f"from at least {counted(rule['min_publishers'], 'publisher')}",

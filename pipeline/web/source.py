@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from pipeline.config import Settings
 from pipeline.storage import browse
+from pipeline.storage.engine import DatabaseError
+from pipeline.storage.migrate import current, latest
 from pipeline.storage.read import Reader, Row
 from pipeline.web.hub import Hub
 
@@ -18,6 +20,8 @@ T = TypeVar("T")
 TIMEOUT = timedelta(seconds=10)
 """How long a statement may take: nobody waits longer for a page."""
 KEPT_ANSWERS = 200
+HEALTH_S, HEALTH_TIMEOUT_S = 1.0, 5.0
+"""How long an answer about health is good, and how long Postgres has for it."""
 STALE_S = 30.0
 """How old an answer may be that is given while a newer one is asked for."""
 ASKING_AT_ONCE = 4
@@ -71,6 +75,29 @@ class Source:
         self.hub = Hub(settings)
         self.kept = Kept()
         self.asking_kafka = asyncio.Semaphore(1)
+        self._asking_health = asyncio.Lock()
+        self._health: tuple[float, list[str], list[Row]] = (float("-inf"), [], [])
+
+    async def health(self) -> tuple[list[str], list[Row]]:
+        """What is missing, and how far each edition is; asked for once a second at most, and answered in time."""
+        async with self._asking_health:
+            if time.monotonic() - self._health[0] > HEALTH_S:
+                missing = [f"Kafka: {self.hub.problem}"] if self.hub.problem else []
+                editions: list[Row] = []
+                try:
+                    async with asyncio.timeout(HEALTH_TIMEOUT_S):
+                        editions = await asyncio.to_thread(self._editions)
+                except DatabaseError as error:
+                    missing.append(str(error))
+                except TimeoutError:
+                    missing.append(f"Postgres does not answer within {HEALTH_TIMEOUT_S:.0f} s.")
+                self._health = time.monotonic(), missing, editions
+            return self._health[1:]
+
+    def _editions(self) -> list[Row]:
+        if current(self.settings.postgres) != latest():
+            raise DatabaseError("The schema news is not up to date: run `newsburst migrate`.")
+        return self.reader.report("pipeline-health")
 
     def report(self, name: str, seconds: float = 5.0, **given: Any) -> list[Row]:
         """The rows of a report, which may be so many seconds old. Raises DatabaseError."""

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from xml.etree import ElementTree as ET
 
 import httpx
 import msgspec
@@ -9,11 +10,11 @@ import pytest
 
 from pipeline.config import Settings
 from pipeline.replay import replay
-from tests.integration.helpers import prepare, wait_for
+from tests.integration.helpers import prepare, send, wait_for
 from tests.make import fingerprinted
 from tests.storage.dump import write
 from tests.web.conftest import elsewhere, serving
-from tests.web.test_live import RULE
+from tests.web.test_live import RULE, SUBJECTS, happen
 
 HOSTILE = [
     "<script>alert(1)</script> & \"quotes\" 'too'",
@@ -23,6 +24,7 @@ HOSTILE = [
     "</bdi><img src=x onerror=alert(1)> <<mark>>",
     "{{ 7 * 7 }} ${7*7} %s",
     "x" * 9_000,
+    "not in XML \uffff\ufdd0 at all",
 ]
 
 
@@ -74,7 +76,8 @@ def test_hostile_text_is_shown_and_never_obeyed(settings, hostile_updates, brows
         for row in csv.reader(io.StringIO(table)):
             assert not any(cell.startswith(("=", "+", "@")) for cell in row)
         assert not {"\u202e", "\x1b"} & set(table)
-        feed = httpx.get(f"{address}/feeds/atom.xml").text
+        feed = httpx.get(f"{address}/feeds/atom.xml?words=").text
+        ET.fromstring(feed)
         assert not {"\u202e", "\x1b"} & set(feed)
         assert "<script" not in feed
 
@@ -87,10 +90,35 @@ def test_with_a_token_only_its_bearers_read(settings, tmp_path):
         for path in ("/", "/api/events", "/live", "/static/style.css", "/feeds/atom.xml", "/api/openapi.json"):
             refused = httpx.get(address + path)
             assert (refused.status_code, "Basic" in refused.headers["www-authenticate"]) == (401, True), path
-            assert httpx.get(address + path, headers={"Authorization": "Bearer open sesam"}).status_code == 401
+            for wrong in ("Bearer open sesam", "Basic é", "Basic x", "Bearer", ""):
+                refused = httpx.get(address + path, headers={"Authorization": wrong.encode()})
+                assert refused.status_code == 401, wrong
         assert httpx.get(f"{address}/api/events", headers={"Authorization": "Bearer open sesame"}).status_code == 200
         assert httpx.get(f"{address}/", auth=("anyone", "open sesame")).status_code == 200
-        assert httpx.get(f"{address}/api/health").status_code == 200
+        assert httpx.get(f"{address}/api/health").json() == {"ready": True}
+
+
+def test_a_forged_record_costs_its_own_card_at_most(settings, tmp_path, browser):
+    elsewhere(prepare, settings)
+    with serving(settings, tmp_path / "web.log") as address:
+        wait_for(lambda: httpx.get(f"{address}/api/health").json()["ready"])
+        page = browser.new_page()
+        page.goto(f"{address}/")
+        page.wait_for_selector("body[data-connected=yes]")
+        (update, *_) = happen(settings, SUBJECTS[0])
+        forged = msgspec.structs.replace(update, event_id="eforged", edition="xx", members=None)
+        write(settings.postgres, [forged])
+        elsewhere(send, settings, "events", [(b"x", msgspec.json.encode(forged))])
+        assert httpx.get(f"{address}/").status_code == 200
+        assert httpx.get(f"{address}/events/eforged").status_code == 200
+        (other, *_) = happen(settings, SUBJECTS[1])
+        page.locator(f"[data-event='{other.event_id}']").wait_for(timeout=20_000)
+
+
+def test_a_schema_that_is_not_there_is_named(settings, tmp_path):
+    with serving(settings, tmp_path / "web.log") as address:
+        answer = httpx.get(f"{address}/api/events")
+        assert (answer.status_code, "newsburst migrate" in answer.json()["detail"]) == (503, True)
 
 
 def test_without_postgres_and_kafka_pages_say_so_and_come_back(settings, database, tmp_path):

@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+import re
 from datetime import datetime
 
 import pytest
@@ -53,6 +54,18 @@ def test_times_choose_by_the_alert(client):
     since, until = whole[-5]["started_at"], whole[5]["started_at"]
     found = everything(client, "/api/events", since=since, until=until)
     assert found == [row for row in whole if since <= row["started_at"] < until]
+
+
+def test_counts_of_a_page_agree(client, an_event):
+    text = re.sub(r"<[^>]+>", "", client.get(f"/events/{an_event['event_id']}").text).replace("\N{NO-BREAK SPACE}", " ")
+    event = client.get(f"/api/events/{an_event['event_id']}").json()
+    assert f"grown to {event['stories_now']} stories from {event['publishers_now']} publishers" in text
+    assert int(re.search(r"and (\d+) more", text)[1]) == event["publishers_now"] - 14
+
+
+def test_no_cluster_that_broke_is_among_those_that_did_not(client):
+    for cluster in set(re.findall(r'href="/clusters/(\w+)"', client.get("/clusters").text.partition("Close to")[0])):
+        assert client.get(f"/api/clusters/{cluster}").json()["event_ids"] == []
 
 
 def test_an_event_has_its_stories_and_reports(client, an_event):
@@ -117,6 +130,8 @@ def test_what_has_not_changed_is_not_sent_again(client):
         ("/api/events?words=%00", 400, "NUL"),
         ("/api/events/a%00b", 404, "NUL"),
         ("/api/events/stream?since=17", 400, "'17'"),
+        ("/api/events/stream?since=77:3", 400, "partition 77"),
+        ("/api/stories/similar?id=nothing", 404, "'nothing'"),
         ("/api/stories?id=%00", 422, "id"),
     ],
 )
@@ -125,6 +140,20 @@ def test_errors_are_problems_that_name_what_is_wrong(client, path, status, word)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     assert answer.json()["status"] == status
     assert word in answer.json()["detail"]
+
+
+def test_fields_that_nobody_filled_in_choose_nothing(client):
+    whole = client.get("/api/events").json()
+    assert client.get("/api/events?edition=&words=&publisher=&state=").json() == whole
+    for path in ("/?edition=&words=", "/search?q=google&edition=", "/clusters?edition=", "/publishers?edition="):
+        assert client.get(path).status_code == 200, path
+
+
+def test_head_is_answered_as_get_without_the_body(client):
+    for path in ("/", "/api/events", "/feeds/atom.xml", "/static/style.css"):
+        answer, whole = client.head(path), client.get(path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+        assert answer.headers["content-type"] == whole.headers["content-type"]
 
 
 def test_nothing_can_be_written(client):

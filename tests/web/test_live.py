@@ -54,16 +54,14 @@ class Listener:
         self._thread.start()
 
     def _read(self):
-        place = None
         try:
             for line in self._answer.iter_lines():
                 name, _, value = line.partition(": ")
                 if name == "id":
-                    place = value
+                    self.position = value
                 elif name == "data":
                     update = json.loads(value)
                     self.updates.append((update["event_id"], update["sequence"]))
-                    self.position = place
         except httpx.HTTPError as error:
             self.failed = error
 
@@ -106,6 +104,32 @@ def test_a_reader_that_was_away_gets_what_it_missed_once(settings, tmp_path):
     with serving(settings, tmp_path / "all.log") as address, closing(Listener(address, "0:0.1:0")) as listener:
         wait_for(lambda: len(listener.updates) >= len(first) + len(second) + len(third))
         assert listener.updates == keys(first + second + third)
+
+
+def test_updates_that_are_not_wanted_move_the_position_on(settings, site):
+    with closing(Listener(site, words="nothing-like-it")) as listener:
+        begin = listener.position
+        happen(settings, SUBJECTS[0])
+        wait_for(lambda: listener.position not in {None, begin})
+        assert listener.updates == []
+
+
+def test_pages_that_nobody_sees_hold_no_connection_and_catch_up(settings, site, browser):
+    page = browser.new_page()
+    page.goto(f"{site}/")
+    page.wait_for_selector("body[data-connected=yes]")
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, arg=True)
+    assert page.evaluate("stream === null")
+    updates = happen(settings, SUBJECTS[0])
+    wait_for(lambda: httpx.get(f"{site}/api/events").json()["items"])
+    page.wait_for_timeout(500)
+    assert page.locator("[data-event]").count() == 0
+    page.evaluate(hide, arg=False)
+    page.locator(f"[data-event='{updates[-1].event_id}']").wait_for(timeout=20_000)
 
 
 def test_a_filter_chooses_what_the_stream_sends(settings, site):

@@ -34,10 +34,13 @@ function isInUse(main) {
 }
 
 let loading = false;
+let again = false;
+let stream = null;
 
 async function load(event) {
   const main = document.querySelector("main");
-  if (loading || document.hidden || (!event && isInUse(main))) return;
+  if (document.hidden || (!event && isInUse(main))) return;
+  if (loading) { again = again || Boolean(event); return; }
   loading = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -59,6 +62,7 @@ async function load(event) {
   } finally {
     loading = false;
   }
+  if (again) { again = false; load(true); }
 }
 
 function tell(words, wrong) {
@@ -71,12 +75,12 @@ function tell(words, wrong) {
 
 function follow() {
   const query = body.dataset.since ? `&since=${encodeURIComponent(body.dataset.since)}` : "";
-  const stream = new EventSource(body.dataset.live + query);
+  stream = new EventSource(body.dataset.live + query);
   stream.addEventListener("open", () => { body.dataset.connected = "yes"; tell("live", false); });
   stream.addEventListener("error", () => {
     body.dataset.connected = "no";
     tell("connecting again", true);
-    if (stream.readyState === EventSource.CLOSED) setTimeout(follow, 5000);
+    if (stream?.readyState === EventSource.CLOSED) setTimeout(() => { if (stream) follow(); }, 5000);
   });
   stream.addEventListener("position", (message) => { body.dataset.since = message.lastEventId; });
   stream.addEventListener("card", (message) => {
@@ -92,4 +96,13 @@ if (body.dataset.refresh) {
   const period = 1000 * Number(body.dataset.refresh);
   setInterval(load, period * (0.9 + 0.2 * Math.random()), null);
 }
-document.addEventListener("visibilitychange", () => { if (!document.hidden && body.dataset.refresh) load(); });
+// A browser has few connections for one server: pages that nobody sees hold none, and catch up when they are seen again.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    stream?.close();
+    stream = null;
+    return;
+  }
+  if (body.dataset.live && stream === null) follow();
+  if (body.dataset.refresh) load();
+});
