@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from pipeline.storage import browse
@@ -29,10 +30,18 @@ log = structlog.get_logger()
 class Card(NamedTuple):
     """An event as a page shows it."""
 
-    event_id: str
     sequence: int
-    state: str
-    html: str
+    message: str
+    """what is sent to pages with its card"""
+    notice: str
+    """what is sent to its own page: that it has changed"""
+
+
+def card_of(event_id: str, row: Row, html: str) -> Card:
+    """The card of an event, as server-sent events."""
+    data = {"id": event_id, "sequence": row["sequence"], "state": row["state"]}
+    message, notice = (msgspec.json.encode({**data, "html": shown}).decode() for shown in (html, None))
+    return Card(row["sequence"], f"event: card\ndata: {message}\n\n", f"event: card\ndata: {notice}\n\n")
 
 
 class Cards:
@@ -96,7 +105,7 @@ class Cards:
         self._wanted.pop(event, None)
         self._drawn.pop(event, None)
         try:
-            self._drawn[event] = Card(event, row["sequence"], row["state"], self._draw(row))
+            self._drawn[event] = card_of(event, row, self._draw(row))
         except Exception:
             log.exception("card not drawn", event_id=event)  # whatever a record holds, the other cards are drawn
 

@@ -101,11 +101,11 @@ class Hub:
                 self.problem = str(error) or repr(error)
             await asyncio.sleep(RETRY_S)
 
-    async def updates(self, since: Position | None = None) -> AsyncIterator[list[Told]]:
+    async def updates(self, since: Position | None = None, gather_s: float = 0.0) -> AsyncIterator[list[Told]]:
         """The updates after a position, in lists: first what was missed, then what comes; without a position, from now on.
 
-        A list is empty where nothing came for QUIET_S seconds. Raises BrokerError and KafkaError. It ends where the reader is too
-        slow.
+        A list holds what comes within `gather_s` seconds of its first; it is empty where nothing came for QUIET_S seconds. Raises
+        BrokerError and KafkaError. It ends where the reader is too slow.
         """
         with self._queue() as queue:
             while not await _within(self._started.wait(), QUIET_S):
@@ -116,6 +116,8 @@ class Hub:
                 yield missed
             while not self._closed:
                 told = [await _within(queue.get(), QUIET_S)] if queue.empty() else []
+                if told != [None]:
+                    await asyncio.sleep(gather_s)
                 while not queue.empty():
                     told.append(queue.get_nowait())
                 if CUT_OFF in told:

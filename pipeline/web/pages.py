@@ -33,6 +33,8 @@ MOST_PUBLISHERS = 14
 MOST_EMERGING = 8
 QUIET_AFTER = timedelta(minutes=10)
 ARCHIVE_AFTER = timedelta(days=2)
+GATHER_S = 0.2
+"""Changes within this time come to an open page at once."""
 LONGEST_TITLE = 200
 """Characters of a headline in a list."""
 log = structlog.get_logger()
@@ -187,7 +189,7 @@ async def live(
     async def lines() -> AsyncIterator[str]:
         position = dict(at or source.hub.position())
         yield f"retry: 2000\n: {'.' * 2048}\n\n"
-        async for told in source.hub.updates(at):
+        async for told in source.hub.updates(at, GATHER_S):
             for one in told:
                 position[one.partition] = one.offset
             mine = [
@@ -197,15 +199,8 @@ async def live(
                     one.update.event_id == event if event else chosen.matches(one.update) or one.update.state == "ended"
                 )
             ]
-            for card in await cards.of(mine):
-                data = {
-                    "id": card.event_id,
-                    "sequence": card.sequence,
-                    "state": card.state,
-                    "html": None if event else card.html,
-                }
-                yield f"event: card\ndata: {msgspec.json.encode(data).decode()}\n\n"
-            yield f"id: {written(position)}\nevent: position\ndata: {len(mine)}\n\n"
+            changed = "".join(card.notice if event else card.message for card in await cards.of(mine))
+            yield f"{changed}id: {written(position)}\nevent: position\ndata: {len(mine)}\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
