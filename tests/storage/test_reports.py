@@ -245,6 +245,8 @@ def test_a_reader_can_run_every_report_and_write_nothing(examples):
     for report in REPORTS.values():
         given = {report.argument: values[report.argument]} if report.argument else {}
         reader.report(report.name, limit=3, **given)
+    reader.close()
+    mine = create_engine(uri)
     for statement in (
         "DELETE FROM news.stories",
         "UPDATE news.events SET state = 'ended'",
@@ -254,10 +256,10 @@ def test_a_reader_can_run_every_report_and_write_nothing(examples):
     ):
         with (
             pytest.raises(sa.exc.ProgrammingError, match=r"permission denied|may not write"),
-            reader.engine.begin() as mine,
+            mine.begin() as session,
         ):
-            mine.execute(sa.text(statement))
-    reader.close()
+            session.execute(sa.text(statement))
+    mine.dispose()
     with engine.connect() as connection:
         connection.execute(sa.text(f"DROP OWNED BY {role}"))
         connection.execute(sa.text(f"DROP ROLE {role}"))
