@@ -11,7 +11,7 @@ import structlog
 from faust.types import TP
 from mode import CrashingSupervisor
 
-from agents import cluster, detect, fingerprint, normalise, store
+from agents import amend, cluster, detect, fingerprint, normalise, store
 from agents.runtime.health import serve, watch
 from agents.runtime.log_end import LogEnd
 from agents.runtime.producer import PackedProducer
@@ -62,7 +62,7 @@ class App(faust.App):  # type: ignore[misc]
 
 
 def create_app(settings: Settings) -> App:
-    """The app with its five agents."""
+    """The app with its six agents."""
     app = App(
         settings.topic_prefix,
         version=1,
@@ -87,7 +87,7 @@ def create_app(settings: Settings) -> App:
     app.broker_answers = partial(_answers, settings)
     app.on_rebalance_complete.connect(stop_flow_before_seek, weak=False)
     producer, log_end = PackedProducer(settings), LogEnd(settings)
-    for stage in (normalise, fingerprint, store):
+    for stage in (normalise, fingerprint, store, amend):
         stage.declare(app, settings, producer)
     clustering = cluster.declare(app, settings, log_end)
     detection = detect.declare(app, settings, log_end, after=clustering)

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import faust
@@ -19,9 +21,21 @@ from agents.transport.batches import Raw, batches, by_partition
 from pipeline.codec import decode, encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
-from pipeline.records import KIND, Assignment, Detection, DetectionPlace, EventUpdate, StreamTime
-from pipeline.stages.detect.stage import check, check_time, detect, tick_events
-from pipeline.stages.detect.state import DetectState, restore
+from pipeline.records import (
+    AMENDMENT,
+    TICK,
+    Amended,
+    AmendedDetection,
+    Assignment,
+    Detection,
+    DetectionPlace,
+    EventUpdate,
+    StreamTime,
+)
+from pipeline.stages.detect.amend import amend_events
+from pipeline.stages.detect.restore import restore
+from pipeline.stages.detect.stage import check, check_amended, check_time, detect, tick_events
+from pipeline.stages.detect.state import DetectState
 from pipeline.times import from_millis
 
 STAGE = "detect"
@@ -34,49 +48,21 @@ def declare(
     events = settings.topic("events")
     rule_of, weights = settings.detect_rules(), settings.score_weights()
     changelog = Changelog(settings, "detection")
-    state_of = StateOf(Detection, _place, lambda edition: DetectState(rule_of(edition), weights), restore)
+    state_of = StateOf(
+        Detection,
+        AmendedDetection,
+        attrgetter("amended"),
+        _place,
+        lambda edition: DetectState(rule_of(edition), weights),
+        restore,
+    )
     store = StateStore(app, settings, STAGE, changelog, "assignments", state_of, log_end, after)
 
     @contextmanager
     def work(
         partition: Partition[DetectState], messages: Messages, end: int
     ) -> Iterator[Callable[[ConsumerRecord], str]]:
-        number = partition.number
-
-        def work_on(record: ConsumerRecord) -> str:
-            return tick(record) if KIND in record.headers else story(record)
-
-        def tick(record: ConsumerRecord) -> str:
-            passed = decode_record(record, StreamTime)
-            check_time(passed, end, from_millis(record.timestamp))
-            state = partition.states.get(passed.edition)
-            outcome = state and tick_events(state, passed)
-            if not outcome:
-                return "repeated"
-            messages.extend(changelog.delete(number, outcome.expired))
-            messages.append(changelog.time(number, passed.edition, encode(passed)))
-            publish(outcome.updates)
-            return "ticks"
-
-        def story(record: ConsumerRecord) -> str:
-            assignment = decode_record(record, Assignment)
-            check(assignment, end, from_millis(record.timestamp))
-            outcome = detect(partition.state(assignment.story.edition), assignment)
-            if outcome is None:
-                return "repeated"
-            row = encode(outcome.row)
-            messages.extend(changelog.delete(number, outcome.expired))
-            messages.append(changelog.row(number, assignment.story.id, row, revision=assignment.revision))
-            publish(outcome.updates)
-            return "revised" if assignment.revision else "done"
-
-        def publish(updates: list[EventUpdate]) -> None:
-            for update in updates:
-                messages.append(Message(events, update.event_id.encode(), encode(update), number))
-                if update.caused_by is not None:
-                    UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
-
-        yield work_on
+        yield _Batch(partition, changelog, events, messages, end).work_on
 
     @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
@@ -86,6 +72,65 @@ def declare(
                 count(STAGE, await transact(store, number, records, partial(work, end=end)))
 
     return store
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Works on a batch of a partition's records."""
+
+    partition: Partition[DetectState]
+    changelog: Changelog
+    events: str
+    messages: Messages
+    end: int
+    """where the log ends that positions count in"""
+
+    def work_on(self, record: ConsumerRecord) -> str:
+        """Work on a record; returns what became of it."""
+        if TICK in record.headers:
+            return self._tick(record)
+        return self._amend(record) if AMENDMENT in record.headers else self._story(record)
+
+    def _tick(self, record: ConsumerRecord) -> str:
+        passed, number = decode_record(record, StreamTime), self.partition.number
+        check_time(passed, self.end, from_millis(record.timestamp))
+        state = self.partition.states.get(passed.edition)
+        outcome = state and tick_events(state, passed)
+        if not outcome:
+            return "repeated"
+        self.messages.extend(self.changelog.delete(number, outcome.expired))
+        self.messages.append(self.changelog.time(number, passed.edition, encode(passed)))
+        self._publish(outcome.updates)
+        return "ticks"
+
+    def _amend(self, record: ConsumerRecord) -> str:
+        amended, number = decode_record(record, Amended), self.partition.number
+        check_amended(amended, self.end, from_millis(record.timestamp))
+        state = self.partition.states.get(amended.amendment.edition)
+        outcome = state and amend_events(state, amended)
+        if not outcome:
+            return "refused" if amended.refused else "repeated"
+        self.messages.append(self.changelog.amendment(number, amended.amendment.id, encode(outcome.row)))
+        self._publish(outcome.updates)
+        return "amended"
+
+    def _story(self, record: ConsumerRecord) -> str:
+        assignment, number = decode_record(record, Assignment), self.partition.number
+        check(assignment, self.end, from_millis(record.timestamp))
+        outcome = detect(self.partition.state(assignment.story.edition), assignment)
+        if outcome is None:
+            return "repeated"
+        row = encode(outcome.row)
+        self.messages.extend(self.changelog.delete(number, outcome.expired))
+        self.messages.append(self.changelog.row(number, assignment.story.id, row, revision=assignment.revision))
+        self._publish(outcome.updates)
+        return "revised" if assignment.revision else "done"
+
+    def _publish(self, updates: list[EventUpdate]) -> None:
+        for update in updates:
+            self.messages.append(Message(self.events, update.event_id.encode(), encode(update), self.partition.number))
+            if update.caused_by is not None:
+                UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
 
 
 def _place(row: bytes) -> tuple[str, int]:

@@ -19,7 +19,7 @@ from pipeline.config import Settings
 from pipeline.kafka.dead_letters import FROM
 from pipeline.kafka.decode import decode_record
 from pipeline.kafka.topics import RETRY
-from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Record
+from pipeline.records import AMENDMENT, TICK, Amended, Assignment, Cluster, EventUpdate, Record
 from pipeline.storage.write import Writer
 
 STAGE = "store"
@@ -39,8 +39,8 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
     def work(records: list[Record], sources: list[ConsumerRecord], source: ConsumerRecord) -> str:
         kind = kinds.get(source.topic, Assignment)
         is_tombstone = source.value is None and kind is Cluster  # of an expired cluster, which Postgres keeps
-        if not is_tombstone and KIND not in source.headers:
-            records.append(decode_record(source, kind))
+        if not is_tombstone and TICK not in source.headers:
+            records.append(decode_record(source, Amended if AMENDMENT in source.headers else kind))
             sources.append(source)
         return "done"
 

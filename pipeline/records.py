@@ -17,6 +17,10 @@ MAX_TITLE = 2_000
 MAX_PUBLISHER = 500
 MAX_BODY = 200_000
 """Longest field values in characters; a story beyond one goes to the dead letters."""
+MAX_BY = 200
+"""The longest name of who amends."""
+MAX_AMENDED = 1_000
+"""The most stories or clusters that an amendment names."""
 
 LANGUAGE_TAG = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,7}$"
 """A tag of BCP 47: a language, and what may follow it."""
@@ -127,7 +131,7 @@ class Assignment(Record, frozen=True, kw_only=True):
 
 
 class Tick(Record, frozen=True, kw_only=True):
-    """A record on `fingerprints` that lets stream time pass while no stories come; it has the header `KIND`.
+    """A record on `fingerprints` that lets stream time pass while no stories come; it has the header `TICK`.
 
     The broker stamps it. All that had come to `stories` up to `behind_ms` before that was done with when it was written.
     """
@@ -138,7 +142,7 @@ class Tick(Record, frozen=True, kw_only=True):
 
 
 class StreamTime(Record, frozen=True, kw_only=True):
-    """The stream time of an edition after a tick: on `assignments` (with the header `KIND`), and as a row of both tables."""
+    """The stream time of an edition after a tick: on `assignments` (with the header `TICK`), and as a row of both tables."""
 
     edition: str
     position: Annotated[int, Meta(description="Offset of the tick on `fingerprints`.")]
@@ -146,8 +150,68 @@ class StreamTime(Record, frozen=True, kw_only=True):
     received_at: Annotated[Time, Meta(description="The broker's time at which stream time was that.")]
 
 
-KIND = ("newsburst-kind", b"tick")
-"""Header of what is no story on `fingerprints` and `assignments`: ticks, and the stream time that they bring."""
+class Amendment(Record, frozen=True, kw_only=True):
+    """A correction by hand, on `amendments`, and on `fingerprints` with the header `AMENDMENT`.
+
+    `pipeline.stages.amend` says which fields an action needs.
+    """
+
+    id: Annotated[Id, Meta(description="Names the amendment: one that comes again changes nothing.")]
+    edition: Annotated[str, Meta(min_length=1, max_length=64)]
+    action: Annotated[
+        Literal["move", "split", "merge", "dismiss", "reinstate", "pin"],
+        Meta(
+            description="`move` stories to another cluster, `split` them off into a new one, `merge` clusters, `dismiss` an "
+            "event or `reinstate` it, `pin` the headline of an event."
+        ),
+    ]
+    by: Annotated[str, Meta(min_length=1, max_length=MAX_BY, description="Who asks for it.")]
+    stories: Annotated[
+        list[Id], Meta(max_length=MAX_AMENDED, description="Of `move` and `split`, the ids of the stories.")
+    ] = []
+    clusters: Annotated[
+        list[Id],
+        Meta(
+            max_length=MAX_AMENDED,
+            description="Of `move` the cluster that the stories belong to; of `merge` the clusters that are one; of an action on "
+            "an event its cluster.",
+        ),
+    ] = []
+    event_id: Id | None = None
+    headline: Annotated[
+        Annotated[str, Meta(max_length=MAX_TITLE)] | None,
+        Meta(description="Of `pin`; if missing, the event has the headline of its most central story again."),
+    ] = None
+    reason: Annotated[str, Meta(max_length=MAX_TITLE)] | None = None
+    at: Annotated[Time | None, Meta(description="When the broker took it in; set by who reads it.")] = None
+
+
+class MovedStory(Record, frozen=True, kw_only=True):
+    """A story that an amendment took out of a cluster."""
+
+    id: Id
+    position: Annotated[int, Meta(description="Position of its assignment.")]
+    crawled_at: Time
+    cluster_id: Annotated[Id, Meta(description="The cluster that it was in.")]
+
+
+class Amended(Record, frozen=True, kw_only=True):
+    """What an amendment changed, or why nothing: on `assignments` (with the header `AMENDMENT`), and as a row of both tables."""
+
+    amendment: Amendment
+    position: Annotated[int, Meta(description="Offset of the amendment on `fingerprints`.")]
+    stream_time: Time
+    refused: Annotated[str | None, Meta(description="Why it changed nothing.")] = None
+    cluster_id: Annotated[
+        Id | None, Meta(description="The cluster that holds the stories now, or that of the event.")
+    ] = None
+    moved: list[MovedStory] = []
+    merged: Annotated[list[Id], Meta(description="Clusters that are one with `cluster_id` now.")] = []
+
+
+KIND = "newsburst-kind"
+TICK, AMENDMENT = (KIND, b"tick"), (KIND, b"amendment")
+"""Headers of what is no story on `fingerprints` and `assignments`: ticks and amendments, and what they bring."""
 
 
 class Cluster(Record, frozen=True, kw_only=True):
@@ -229,10 +293,13 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     first_seen: Time
     last_seen: Time
     caused_by: Annotated[
-        str | None, Meta(description="Id of the story that caused this update; none if time alone did.")
+        str | None, Meta(description="Id of the story that caused this update; none if time alone or an amendment did.")
     ]
     caused_by_received_at: Annotated[
-        Time, Meta(description="When the broker took that story in; or its time, if time alone caused the update.")
+        Time,
+        Meta(
+            description="When the broker took that story or amendment in; or its time, if time alone caused the update."
+        ),
     ]
     stories: Annotated[
         list[EventStory], Meta(description="Evidence: the first story, then the most central ones; 50 at most.")
@@ -253,6 +320,8 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     ] = None
     publishers_total: Annotated[int | None, Meta(description="Publisher families of the event so far.")] = None
     reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
+    dismissed: Annotated[bool, Meta(description="Somebody said by hand that it is no event: it is over.")] = False
+    amendment_id: Annotated[str | None, Meta(description="The amendment that caused this update.")] = None
     members: Annotated[
         bytes | None,
         Meta(
@@ -278,6 +347,8 @@ class EventMark(Record, frozen=True, kw_only=True):
     ] = None
     retractions: Annotated[int, Meta(description="How many of its stories were retracted while it was active.")] = 0
     reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
+    dismissed: Annotated[bool, Meta(description="Whether it was dismissed by hand.")] = False
+    headline: Annotated[str | None, Meta(description="The headline that was pinned by hand.")] = None
 
 
 class Detection(Record, frozen=True, kw_only=True):
@@ -286,6 +357,14 @@ class Detection(Record, frozen=True, kw_only=True):
     assignment: Assignment
     marks: Annotated[list[EventMark], Meta(description="The events of its cluster by then, the current one last.")] = []
     emerged: Annotated[bool, Meta(description="Whether its cluster had emerged by then.")] = False
+
+
+class AmendedDetection(Record, frozen=True, kw_only=True):
+    """Row of the detect stage's table: an amendment, and where the events of the clusters that it touched stood then."""
+
+    amended: Amended
+    marks: Annotated[dict[Id, list[EventMark]], Meta(description="The events of each cluster by then.")] = {}
+    emerged: Annotated[list[Id], Meta(description="The clusters that had emerged by then.")] = []
 
 
 class InEdition(Record, frozen=True, kw_only=True):

@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pipeline.languages.background import background
-from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, Story, StreamTime, Tick
+from pipeline.records import (
+    Amended,
+    Amendment,
+    Assignment,
+    Cluster,
+    EventUpdate,
+    Fingerprint,
+    Story,
+    StreamTime,
+    Tick,
+)
+from pipeline.stages.cluster.amend import amend
 from pipeline.stages.cluster.stage import cluster, tick_clusters
 from pipeline.stages.cluster.state import ClusterState
+from pipeline.stages.detect.amend import amend_events
 from pipeline.stages.detect.stage import detect, tick_events
 from pipeline.stages.detect.state import DetectState
 from pipeline.stages.edition_rules import RuleOf
@@ -38,6 +50,15 @@ class TimeStep:
     updates: list[EventUpdate]
 
 
+@dataclass(frozen=True, slots=True)
+class AmendmentStep:
+    """What one amendment brought."""
+
+    amended: Amended
+    clusters: list[Cluster]
+    updates: list[EventUpdate]
+
+
 def replay(
     fingerprints: Iterable[tuple[int, Fingerprint]],
     cluster_rule: ClusterRule | None = None,
@@ -52,13 +73,13 @@ def replay(
 
 
 def replay_log(
-    log: Iterable[tuple[int, Fingerprint | Tick]],
+    log: Iterable[tuple[int, Fingerprint | Tick | Amendment]],
     cluster_rule: ClusterRule | None = None,
     detect_rule: DetectRule | RuleOf | None = None,
     weights: Weights | None = None,
     observer: DecisionObserver | None = None,
-) -> Iterator[Step | TimeStep]:
-    """The same over a log that has ticks in it."""
+) -> Iterator[Step | TimeStep | AmendmentStep]:
+    """The same over a log that has ticks and amendments in it."""
     cluster_states: dict[str, ClusterState] = {}
     detect_states: dict[str, DetectState] = {}
     for position, record in log:
@@ -68,6 +89,13 @@ def replay_log(
             if passed:
                 ended = tick_events(detect_states[record.edition], passed.stream_time)
                 yield TimeStep(passed.stream_time, ended.updates if ended else [])
+            continue
+        if isinstance(record, Amendment):
+            of = cluster_states.get(record.edition)
+            amended = of and amend(of, record, position)
+            if amended:
+                followed = amend_events(detect_states[record.edition], amended.amended)
+                yield AmendmentStep(amended.amended, amended.clusters, followed.updates if followed else [])
             continue
         edition = record.story.edition
         if edition not in cluster_states:

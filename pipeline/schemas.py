@@ -14,6 +14,7 @@ WIRE = {
     "assignment": records.Assignment,
     "cluster": records.Cluster,
     "event_update": records.EventUpdate,
+    "amendment": records.Amendment,
     "dead_letter": records.DeadLetter,
 }
 """The records that people meet on topics, in path order; of a dead letter, its headers."""

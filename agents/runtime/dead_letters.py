@@ -16,7 +16,7 @@ from agents.runtime.producer import Message, Messages
 from pipeline.codec import InvalidRecord
 from pipeline.kafka.dead_letters import CUT, OURS, REQUEUED, headers_of, kind
 from pipeline.kafka.topics import LARGEST_MESSAGE
-from pipeline.records import DeadLetter
+from pipeline.records import KIND, DeadLetter
 from pipeline.times import from_millis
 
 log = structlog.get_logger()
@@ -82,7 +82,7 @@ def dead_letter(stage: str, message: ConsumerRecord, error: Exception) -> Messag
         offset=message.offset,
         received_at=from_millis(message.timestamp),
     )
-    theirs = [(name, value) for name, value in message.headers if not name.startswith(OURS) or name == REQUEUED]
+    theirs = [(name, value) for name, value in message.headers if not name.startswith(OURS) or name in {REQUEUED, KIND}]
     value, key = message.value, message.key
     size = len(value or b"") + len(key or b"") + sum(len(name) + len(said or b"") for name, said in theirs)
     headers = headers_of(why)

@@ -6,7 +6,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 RECORDS = Counter("newsburst_records_total", "Records that a stage has dealt with.", ["stage", "outcome"])
 """Outcomes: done, repeated (seen already), revised (seen, now with another text or retracted), late (done, but older than the
-look-back), dead (in the dead letters)."""
+look-back), amended, refused (an amendment that cannot be), ticks, dead (in the dead letters)."""
 
 
 def count(stage: str, outcomes: Mapping[str, int] | None) -> None:

@@ -3,22 +3,23 @@
 import gc
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from agents.runtime.producer import Message, Messages
 from pipeline.codec import decode
 from pipeline.config import Settings
-from pipeline.kafka.changelogs import REVISION, RULE, TIME, Rows
+from pipeline.kafka.changelogs import AMENDED, REVISION, RULE, TIME, Rows
 from pipeline.kafka.topics import changelog
 from pipeline.kafka.upgrade import HEADER, VERSION
-from pipeline.records import Record, StreamTime
+from pipeline.records import Amended, Record, StreamTime
 from pipeline.stages.lifetimes import Expired
 
 WRITTEN_BY = ((HEADER, str(VERSION).encode()),)
 
 R = TypeVar("R", bound=Record)
+A = TypeVar("A", bound=Record)
 E = TypeVar("E")
 
 
@@ -43,6 +44,10 @@ class Changelog:
         """The message that writes the stream time of an edition."""
         return Message(self.topic, TIME + edition.encode(), row, partition, WRITTEN_BY)
 
+    def amendment(self, partition: int, amendment_id: str, row: bytes | None) -> Message:
+        """The message that writes what an amendment changed, or deletes it."""
+        return Message(self.topic, AMENDED + amendment_id.encode(), row, partition, WRITTEN_BY)
+
     def delete(self, partition: int, expired: Expired) -> Messages:
         """The messages that delete the rows of what has expired."""
         if not expired.rows:
@@ -50,23 +55,28 @@ class Changelog:
         return [
             *(self.row(partition, story_id, None) for story_id in expired.rows),
             *(self.row(partition, story_id, None, revision=True) for story_id in expired.revised),
+            *(self.amendment(partition, amendment_id, None) for amendment_id in expired.amendments),
         ]
 
 
-class StateOf(NamedTuple, Generic[R, E]):
+class StateOf(NamedTuple, Generic[R, A, E]):
     """How the state of a stage's editions is built from its rows."""
 
     row: type[R]
     """what the row of a story is"""
+    amended: type[A]
+    """what the row of an amendment is"""
+    amended_at: Callable[[A], Amended]
+    """says what an amendment changed of its row"""
     place: Callable[[bytes], tuple[str, int]]
     """says of an encoded row to which edition it belongs, and its position"""
     new: Callable[[str], E]
     """the empty state of an edition"""
-    restore: Callable[[E, Iterator[R | StreamTime]], None]
+    restore: Callable[[E, Iterator[R | A | StreamTime]], None]
     """takes rows into a state, in the order of their positions"""
 
 
-def build(state_of: StateOf[R, E], rows: Rows) -> tuple[dict[str, E], int]:
+def build(state_of: StateOf[R, A, E], rows: Rows) -> tuple[dict[str, E], int]:
     """The states of the editions that these rows make, and the largest of their positions. The rows are used up."""
     gc.disable()  # rows are no garbage: to look for it among them, again and again as they come, takes a third of the time
     try:
@@ -76,8 +86,8 @@ def build(state_of: StateOf[R, E], rows: Rows) -> tuple[dict[str, E], int]:
         gc.enable()
 
 
-def _build(state_of: StateOf[R, E], rows: Rows) -> tuple[dict[str, E], int]:
-    found: dict[str, list[tuple[int, bytes | StreamTime]]] = {}
+def _build(state_of: StateOf[R, A, E], rows: Rows) -> tuple[dict[str, E], int]:
+    found: dict[str, list[tuple[int, bytes | A | StreamTime]]] = {}
     for row in rows.stories.values():
         edition, position = state_of.place(row)
         found.setdefault(edition, []).append((position, row))
@@ -85,6 +95,10 @@ def _build(state_of: StateOf[R, E], rows: Rows) -> tuple[dict[str, E], int]:
     for row in rows.times.values():
         time = decode(row, StreamTime)
         found.setdefault(time.edition, []).append((time.position, time))
+    for row in rows.amendments.values():
+        amendment = decode(row, state_of.amended)
+        amended = state_of.amended_at(amendment)
+        found.setdefault(amended.amendment.edition, []).append((amended.position, amendment))
     newest = max((position for placed in found.values() for position, _ in placed), default=-1)
     states = {edition: state_of.new(edition) for edition in found}
     for edition, state in states.items():
@@ -92,9 +106,12 @@ def _build(state_of: StateOf[R, E], rows: Rows) -> tuple[dict[str, E], int]:
     return states, newest
 
 
-def _decoded(kind: type[R], rows: list[tuple[int, bytes | StreamTime]]) -> Iterator[R | StreamTime]:
+def _decoded(kind: type[R], rows: list[tuple[int, Any]]) -> Iterator[Any]:
     """The rows by position, decoded one by one: the bytes go as the records come."""
     rows.sort(key=itemgetter(0), reverse=True)
     while rows:
         _, row = rows.pop()
-        yield row if isinstance(row, StreamTime) else decode(row, kind)
+        if isinstance(row, bytes):
+            yield decode(row, kind)
+        else:
+            yield row

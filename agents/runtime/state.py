@@ -61,7 +61,7 @@ class StateStore(Generic[R, E]):
         stage: str,
         changelog: Changelog,
         source: str,
-        state_of: StateOf[R, E],
+        state_of: StateOf[R, Any, E],
         log_end: LogEnd,
         after: "StateStore[Any, Any] | None" = None,
     ) -> None:

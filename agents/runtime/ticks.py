@@ -19,7 +19,7 @@ from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.progress import GroupProgress
-from pipeline.records import KIND, Tick
+from pipeline.records import TICK, Tick
 
 log = structlog.get_logger()
 
@@ -64,4 +64,4 @@ async def keep_ticking(
 
 def _tick(settings: Settings, number: int, edition: str, behind: int) -> Message:
     record = encode(Tick(edition=edition, behind_ms=behind))
-    return Message(settings.topic("fingerprints"), edition.encode(), record, number, [KIND])
+    return Message(settings.topic("fingerprints"), edition.encode(), record, number, [TICK])

@@ -4,6 +4,7 @@ r"""The changelogs of the stages with state: what their rows are keyed by, how t
     ID                      a story's row
     \xff ID                 the row of its latest revision
     \xfe EDITION            the stream time that a tick brought
+    \xfc ID                 what an amendment changed
     \xfd                    the rule that all of these were made by
 
 In UTF-8 no id begins with these bytes.
@@ -29,7 +30,7 @@ log = structlog.get_logger()
 
 LOG = "fingerprints"
 """The topic whose offsets are the positions of all rows."""
-REVISION, TIME, RULE = b"\xff", b"\xfe", b"\xfd"
+REVISION, TIME, RULE, AMENDED = b"\xff", b"\xfe", b"\xfd", b"\xfc"
 
 
 class StateError(RuntimeError):
@@ -52,6 +53,8 @@ class Rows:
     """rows of stories and of their revisions, by key"""
     times: dict[bytes, bytes] = field(default_factory=dict)
     """rows of stream times, by key"""
+    amendments: dict[bytes, bytes] = field(default_factory=dict)
+    """rows of amendments, by key"""
     rule: dict[str, str] | None = None
     """the rule they were made by; None if there are none yet"""
     transaction_open: bool = False
@@ -80,7 +83,7 @@ def _take(rows: Rows, name: str, record: Any) -> None:
     if record.key == RULE:
         rows.rule = None if record.value is None else msgspec.json.decode(record.value, type=dict[str, str])
         return
-    kept = rows.times if record.key.startswith(TIME) else rows.stories
+    kept = {TIME: rows.times, AMENDED: rows.amendments}.get(record.key[:1], rows.stories)
     if record.value is None:
         kept.pop(record.key, None)
         return
@@ -168,6 +171,7 @@ async def wrong_state(settings: Settings) -> list[str]:
 class _Placed(msgspec.Struct):
     position: int = -1
     assignment: "_Placed | None" = None
+    amended: "_Placed | None" = None
 
 
 def _position(row: bytes | None) -> int:
@@ -175,7 +179,7 @@ def _position(row: bytes | None) -> int:
         placed = msgspec.json.decode(row or b"{}", type=_Placed)
     except msgspec.DecodeError:
         return -1
-    return placed.assignment.position if placed.assignment else placed.position
+    return (placed.assignment or placed.amended or placed).position
 
 
 async def rules(settings: Settings) -> list[dict[str, str]]:
@@ -195,7 +199,7 @@ async def forget(settings: Settings) -> int:
     count = 0
     for name, number in await _places(settings):
         rows = await read_rows(settings, name, number)
-        keys = [*rows.stories, *rows.times]
+        keys = [*rows.stories, *rows.times, *rows.amendments]
         await _write(settings, name, number, {RULE: msgspec.json.encode(settings.rule()), **dict.fromkeys(keys)})
         count += len(keys)
     return count

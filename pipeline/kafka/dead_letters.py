@@ -19,7 +19,7 @@ from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.connection import connection
 from pipeline.kafka.read import listen
 from pipeline.kafka.topics import LARGEST_MESSAGE, RETRY, STREAMS, group
-from pipeline.records import DeadLetter, Story
+from pipeline.records import KIND, DeadLetter, Story
 from pipeline.times import from_millis
 
 OURS = "newsburst-"
@@ -104,7 +104,7 @@ def _letter(settings: Settings, record: ConsumerRecord, done: set[str]) -> Lette
         why = msgspec.convert(said, DeadLetter, strict=False)
     except msgspec.ValidationError:  # written by others
         why = msgspec.convert(unknown | {"error": headers.get(_header("error"), "?")}, DeadLetter)
-    own = tuple((key, value) for key, value in record.headers if not key.startswith(OURS))
+    own = tuple((key, value) for key, value in record.headers if not key.startswith(OURS) or key == KIND)
     return Letter(
         name, why, at, record.key, record.value, own, _number(headers, REQUEUED), name in done, _number(headers, CUT)
     )

@@ -5,7 +5,7 @@ from aiokafka.structs import ConsumerRecord
 
 from pipeline.codec import InvalidRecord, R, decode
 from pipeline.kafka.consumer import UnreadableRecord
-from pipeline.records import Tick
+from pipeline.records import Amendment, Tick
 from pipeline.times import from_millis
 
 
@@ -20,3 +20,9 @@ def decode_tick(record: ConsumerRecord) -> Tick:
     """The tick that a record of `fingerprints` is, with the time that it is of. Raises InvalidRecord."""
     tick = decode_record(record, Tick)
     return msgspec.structs.replace(tick, at=from_millis(max(0, record.timestamp - tick.behind_ms)))
+
+
+def decode_amendment(record: ConsumerRecord) -> Amendment:
+    """The amendment that a record of `fingerprints` is, with the time at which the broker took it in. Raises InvalidRecord."""
+    amendment = decode_record(record, Amendment)
+    return msgspec.structs.replace(amendment, at=from_millis(max(0, record.timestamp)))

@@ -1,5 +1,6 @@
-"""Puts stories into Kafka."""
+"""Puts stories and amendments into Kafka."""
 
+import asyncio
 from typing import Self
 
 from aiokafka import AIOKafkaProducer
@@ -9,15 +10,30 @@ from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.connection import connection
-from pipeline.records import Story
+from pipeline.records import Amendment, Record, Story
+
+TIMEOUT_S = 20.0
+"""Seconds in which the broker must have an amendment."""
 
 
-class StoryProducer:
-    """Puts stories into the topic `stories`, keyed by their language, so that the stories of an edition keep their order."""
+async def send_amendment(settings: Settings, amendment: Amendment) -> None:
+    """Put an amendment into the topic `amendments`; the broker has it when this returns. Raises BrokerError."""
+    async with _Producer(settings, "amendments") as producer:
+        try:
+            await asyncio.wait_for(producer.send(amendment.edition, amendment), TIMEOUT_S)
+            await asyncio.wait_for(producer.flush(), TIMEOUT_S)
+        except (KafkaError, TimeoutError) as error:
+            raise BrokerError(
+                f"Kafka at {settings.kafka} (NEWSBURST_KAFKA) did not take the amendment: {error!r}."
+            ) from None
 
-    def __init__(self, settings: Settings) -> None:
+
+class _Producer:
+    """Puts records into a topic."""
+
+    def __init__(self, settings: Settings, topic: str) -> None:
         self._settings = settings
-        self._topic = settings.topic("stories")
+        self._topic = settings.topic(topic)
         self._producer = AIOKafkaProducer(
             **connection(settings), acks="all", enable_idempotence=True, linger_ms=5, max_batch_size=131_072
         )
@@ -38,10 +54,32 @@ class StoryProducer:
     async def __aexit__(self, *_: object) -> None:
         await self._producer.stop()
 
+    async def send(self, key: str, record: Record) -> None:
+        """Hand over a record; it is on its way when this returns."""
+        await self._producer.send(self._topic, encode(record), key=key.encode())
+
+    async def flush(self) -> None:
+        """Wait until the broker has all records."""
+        await self._producer.flush()
+
+
+class StoryProducer:
+    """Puts stories into the topic `stories`, keyed by their language, so that the stories of an edition keep their order."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._language = settings.language
+        self._producer = _Producer(settings, "stories")
+
+    async def __aenter__(self) -> Self:
+        await self._producer.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._producer.__aexit__(*error)
+
     async def send(self, story: Story) -> None:
         """Hand over a story; it is on its way when this returns."""
-        key = (story.language or self._settings.language).encode()
-        await self._producer.send(self._topic, encode(story), key=key)
+        await self._producer.send(story.language or self._language, story)
 
     async def flush(self) -> None:
         """Wait until the broker has all stories."""

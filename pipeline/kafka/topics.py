@@ -47,8 +47,9 @@ STREAMS = {
     "assignments": _LOG,
     "clusters": _COMPACTED,
     "events": _KEPT,
+    "amendments": _KEPT,
 }
-"""The topics of a story's path, in order."""
+"""The topics of a story's path, in order, and that of corrections by hand."""
 
 RETRY = "store.retry"
 """Dead letters of the store that are to be tried again: readers of the topics they came from have seen them."""

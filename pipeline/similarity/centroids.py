@@ -163,6 +163,24 @@ def add(centroids: Centroids, group: int, ids: Ids, weights: Weights, counted: i
 
 
 @kernel
+def subtract(centroids: Centroids, group: int, ids: Ids, weights: Weights, counted: int, frequencies: int) -> int:
+    """Take a vector that was added to a group out of it. Returns by how much the squared length of the sum fell."""
+    owners, entries = centroids.owners, centroids.entries
+    fell = 0
+    for index in range(len(ids)):
+        entry = place(owners, group, ids[index])
+        fell += weights[index] * (2 * int(entries[entry, SUM]) - weights[index])
+        entries[entry, SUM] -= weights[index]
+        if index < counted:
+            holding = int(entries[entry, DOCUMENTS])
+            entries[entry, DOCUMENTS] = holding - 1
+            total = place(owners, frequencies, ids[index])
+            entries[total, DOCUMENTS] -= 1
+            entries[total, SPREAD] -= bits(holding) - bits(holding - 1)
+    return fell
+
+
+@kernel
 def count_documents(centroids: Centroids, group: int, ids: Ids, by: NDArray[np.int64]) -> None:
     """Count tokens as held by so many more documents of a group, without weight."""
     _make_room(centroids, len(ids))

@@ -16,11 +16,11 @@ behind the broker's clock, a story that is not moves it only when it is not alon
 tick finds that no other story has come since.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
-from pipeline.records import Assignment, StreamTime
+from pipeline.records import Amended, Assignment, StreamTime
 from pipeline.times import to_micros
 
 BACKFILL_END_STORIES = 3
@@ -28,11 +28,14 @@ BACKFILL_END_STORIES = 3
 
 
 class Expired(NamedTuple):
-    """What died as stream time moved on: clusters, merged ones included; the ids of their stories, and of the revised ones."""
+    """What died as stream time moved on: clusters, merged ones included; the ids of their stories, of the revised ones among
+    these, and of the amendments to the clusters.
+    """
 
     clusters: list[str]
     rows: list[str]
     revised: list[str]
+    amendments: list[str]
 
 
 class Lifetimes:
@@ -49,6 +52,8 @@ class Lifetimes:
         self._newest: int | None = None
         """the time of the newest of them, as long as no other story has come"""
         self._last: dict[str, int] = {}
+        self._kin: dict[str, set[str]] = {}
+        """of each cluster that an amendment moved stories from or to, the living ones that such moves connect it with"""
         self._looks: list[tuple[int, str]] = []
         """when each was last known to have a story: a heap, with those that were merged or have had stories since"""
 
@@ -68,11 +73,29 @@ class Lifetimes:
         if cluster_id not in self._last:
             heappush(self._looks, (self.stream_time, cluster_id))
         self._last[cluster_id] = self.stream_time
+        for kin in self._kin.get(cluster_id, ()):
+            self._last[kin] = self.stream_time
 
     def merge(self, absorbed: str, survivor: str) -> None:
         """`absorbed` lives on as `survivor`, to which the story that shows it comes now."""
         self.survivor[absorbed] = survivor
         del self._last[absorbed]
+        kin = self._kin.pop(absorbed, None)
+        if kin is not None:
+            kin.discard(absorbed)
+            self._bind(kin | {survivor})
+
+    def bind(self, clusters: Iterable[str]) -> None:
+        """Have living clusters die together, as stories were moved between them: what comes to one comes to all."""
+        bound = set(clusters)
+        for cluster_id in bound:
+            self.touch(cluster_id)
+        if len(bound) > 1:
+            self._bind(bound)
+
+    def _bind(self, clusters: set[str]) -> None:
+        kin = clusters.union(*(self._kin.get(cluster_id, ()) for cluster_id in clusters))
+        self._kin.update(dict.fromkeys(kin, kin))
 
     def come(self, time: int, received: int) -> None:
         """A story of `time` comes, which the broker `received` then. Stream time never goes back."""
@@ -124,6 +147,7 @@ class Lifetimes:
                 continue
             heappop(looks)
             if self._last.pop(cluster_id, None) is not None:
+                self._kin.pop(cluster_id, None)  # the others die with it
                 yield cluster_id
 
     def _waiting(self) -> list[tuple[int, int]]:
@@ -135,11 +159,16 @@ class Lifetimes:
         ]
 
 
-def replay_time(lifetimes: Lifetimes, row: Assignment | StreamTime) -> None:
+def replay_time(lifetimes: Lifetimes, row: Assignment | StreamTime | Amended) -> None:
     """Have the stream time that an edition had when this row was written.
 
     Rows of earlier versions do not say it: then it is the newest event time.
     """
+    if isinstance(
+        row, Amended
+    ):  # which moves nothing; but the row of the tick before it may have been replaced by a later one
+        lifetimes.set(to_micros(row.stream_time), lifetimes.received)
+        return
     if isinstance(row, StreamTime):
         lifetimes.set(to_micros(row.stream_time), to_micros(row.received_at))
         lifetimes.received = to_micros(row.received_at)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from pipeline.languages.publishers import country_of
-from pipeline.records import Assignment, Cluster, EventUpdate
+from pipeline.records import Amended, Assignment, Cluster, EventUpdate
 from pipeline.similarity import simhash
 from pipeline.stages.detect.members import unpack
 from pipeline.times import from_micros
@@ -65,6 +65,38 @@ def story_row(record: Assignment) -> Row:
     }
 
 
+def amendment_row(record: Amended) -> Row:
+    """The row of an amendment."""
+    asked = record.amendment
+    return {
+        "id": asked.id,
+        "edition": asked.edition,
+        "position": record.position,
+        "action": asked.action,
+        "amended_by": asked.by,
+        "amended_at": asked.at,
+        "reason": asked.reason,
+        "refused": record.refused,
+        "event_id": asked.event_id,
+        "headline": asked.headline,
+        "cluster_id": record.cluster_id,
+        "clusters": sorted({story.cluster_id for story in record.moved} | {*record.merged}),
+        "stories": [story.id for story in record.moved],
+    }
+
+
+def moved_story_rows(record: Amended) -> Iterable[Row]:
+    """The stories that an amendment put into another cluster, as they are then."""
+    for story in record.moved:
+        yield {
+            "edition": record.amendment.edition,
+            "position": story.position,
+            "crawled_at": story.crawled_at,
+            "cluster_id": record.cluster_id,
+            "amended": record.position,
+        }
+
+
 def publisher_row(record: Assignment) -> Row:
     """The row of a story's publisher, as far as this story tells."""
     story = record.story
@@ -99,6 +131,7 @@ def event_row(record: EventUpdate) -> Row:
         "burst_score": record.burst_score,
         "reopened": record.reopened,
         "merged_into": record.merged_into,
+        "dismissed": record.dismissed,
     }
 
 
@@ -113,6 +146,7 @@ def mentioned_event_row(record: EventUpdate) -> Row:
         "stories_total": 0,
         "publishers_total": None,
         "merged_into": None,
+        "dismissed": False,
     }
 
 

@@ -105,6 +105,9 @@ stories = Table(
         nullable=False,
         comment="The cluster it joined; where that was merged, clusters.merged_into leads on.",
     ),
+    Column(
+        "amended", BigInteger, comment="Log position of the amendment that put it into its cluster; none if none did."
+    ),
     Column("duplicate_of", Text, comment="Id of the first story that it is a near-duplicate of, of the same edition."),
     Column("similar_ids", ARRAY(Text), comment="Ids of earlier stories that are most similar, the best first."),
     Column("similar_scores", ARRAY(REAL), comment="Their scores: the Jaccard similarity of the two sets of tokens."),
@@ -204,6 +207,13 @@ events = Table(
         ForeignKey("news.events.id", ondelete="CASCADE"),
         comment="The event that goes on for this one.",
     ),
+    Column(
+        "dismissed",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="Whether somebody dismissed it by hand: it is no event.",
+    ),
     Index(None, "cluster_id"),
     Index(None, "merged_into", postgresql_where=text("merged_into IS NOT NULL")),
     Index(None, "last_seen"),
@@ -238,6 +248,27 @@ event_stories = Table(
     Index(None, "edition", "position"),
     CheckConstraint("score BETWEEN 0 AND 100", "score"),
     comment="Which stories each event has, as of its latest update. `stories` has their headlines.",
+)
+
+amendments = Table(
+    "amendments",
+    metadata,
+    Column("id", Text, primary_key=True, comment="Its id."),
+    Column("edition", Text, nullable=False, comment="The edition that it amends."),
+    Column("position", BigInteger, nullable=False, comment="Its log position: later is larger."),
+    Column("action", Text, nullable=False, comment="move, split, merge, dismiss, reinstate or pin."),
+    Column("amended_by", Text, nullable=False, comment="Who asked for it."),
+    Column("amended_at", Time, nullable=False, comment="When the broker took it in."),
+    Column("reason", Text, comment="Why, in the words of who asked."),
+    Column("refused", Text, comment="Why it changed nothing; none if it took effect."),
+    Column("event_id", Text, comment="The event that it is about, if it is about one."),
+    Column("headline", Text, comment="The headline that was pinned."),
+    Column("cluster_id", Text, comment="The cluster that holds the stories since, or that of the event."),
+    Column("clusters", ARRAY(Text), nullable=False, comment="The clusters that stories left or that were merged."),
+    Column("stories", ARRAY(Text), nullable=False, comment="The ids of the stories that were moved."),
+    Index(None, "cluster_id"),
+    CheckConstraint("action IN ('move', 'split', 'merge', 'dismiss', 'reinstate', 'pin')", "action"),
+    comment="Corrections by hand: who amended what, and when.",
 )
 
 event_updates = Table(

@@ -5,7 +5,8 @@ of date changes nothing, so that the state of Postgres is a function of the set 
 
 - of a cluster and of an event the newest state stays, by position and by sequence; an event has the stories of that state;
 - of a story the newest version stays, the others go to `story_versions`; what clustering found of it stays as it was;
-- of a publisher the first and the last story.
+- of a publisher the first and the last story;
+- of amendments each as it came first, and of a moved story the cluster of the latest one.
 """
 
 import re
@@ -18,16 +19,18 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert, insert
 
-from pipeline.records import Assignment, Cluster, EventUpdate, Record
+from pipeline.records import Amended, Assignment, Cluster, EventUpdate, Record
 from pipeline.storage import schema
 from pipeline.storage.rows import (
     Row,
+    amendment_row,
     check_edition,
     cluster_row,
     event_row,
     event_story_rows,
     mentioned_cluster_row,
     mentioned_event_row,
+    moved_story_rows,
     publisher_row,
     story_row,
     update_row,
@@ -45,11 +48,14 @@ def statements(records: Sequence[Record]) -> Iterable[Statement]:
     assignments = [record for record in records if isinstance(record, Assignment)]
     clusters = [record for record in records if isinstance(record, Cluster)]
     updates = [record for record in records if isinstance(record, EventUpdate)]
+    amended = [record for record in records if isinstance(record, Amended)]
     editions = {row.story.edition for row in assignments} | {record.edition for record in clusters}
+    editions |= {record.amendment.edition for record in amended}
     for edition in editions | {update.edition for update in updates}:
         check_edition(edition)
-    yield from _clusters(assignments, clusters, updates)
+    yield from _clusters(assignments, clusters, updates, amended)
     yield from _stories(assignments)
+    yield from _amendments(amended)
     yield from _events(updates)
     if assignments:
         # last, as all that write share these rows: they are locked for a short time
@@ -57,9 +63,13 @@ def statements(records: Sequence[Record]) -> Iterable[Statement]:
 
 
 def _clusters(
-    assignments: Sequence[Assignment], clusters: Sequence[Cluster], updates: Sequence[EventUpdate]
+    assignments: Sequence[Assignment],
+    clusters: Sequence[Cluster],
+    updates: Sequence[EventUpdate],
+    amended: Sequence[Amended],
 ) -> Iterable[Statement]:
     mentioned = {row.cluster_id: row.story.edition for row in assignments}
+    mentioned |= {row.cluster_id: row.amendment.edition for row in amended if row.cluster_id is not None}
     mentioned |= {update.cluster_id: update.edition for update in updates}
     mentioned |= {record.merged_into: record.edition for record in clusters if record.merged_into is not None}
     stubs = [mentioned_cluster_row(cluster_id, mentioned[cluster_id]) for cluster_id in sorted(mentioned)]
@@ -104,6 +114,28 @@ def _events(updates: Sequence[EventUpdate]) -> Iterable[Statement]:
         )
     rows = [update_row(update) for update in updates]
     yield _upsert(schema.event_updates, None), {"rows": _as_json(_newest(schema.event_updates, None, rows))}
+
+
+def _amendments(amended: Sequence[Amended]) -> Iterable[Statement]:
+    if amended:
+        rows = [amendment_row(record) for record in sorted(amended, key=lambda record: -record.position)]
+        yield _insert_missing(schema.amendments), {"rows": _as_json(_newest(schema.amendments, None, rows))}
+    in_order = sorted(amended, key=lambda record: record.position)
+    moved = [row for record in in_order for row in moved_story_rows(record)]
+    if moved:
+        yield _move_stories(), {"rows": _as_json(_newest(schema.stories, None, moved))}
+
+
+@cache
+def _move_stories() -> sa.Update:
+    """Put stories into other clusters, but for those that a later amendment moved."""
+    table, new = schema.stories, _given(schema.stories)
+    later = sa.func.coalesce(table.c.amended, -1) < new.c.amended
+    return (
+        sa.update(table)
+        .values(cluster_id=new.c.cluster_id, amended=new.c.amended)
+        .where(*(table.c[key] == new.c[key] for key in _keys(table)), later)
+    )
 
 
 def _given(table: sa.Table) -> sa.TableValuedAlias:
@@ -151,8 +183,11 @@ def _upsert_stories() -> Insert:
     changed = {
         column.name: sa.case((is_first if column.name in FOUND else is_newer, new[column.name]), else_=column)
         for column in table.columns
-        if column.name not in keys
+        if column.name not in {*keys, "amended"}
     }
+    changed["cluster_id"] = sa.case(
+        (sa.and_(is_first, table.c.amended.is_(None)), new.cluster_id), else_=table.c.cluster_id
+    )
     return statement.on_conflict_do_update(index_elements=keys, set_=changed, where=sa.or_(is_newer, is_first))
 
 

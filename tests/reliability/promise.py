@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from agents.transport.batches import by_partition
 from pipeline.codec import decode
-from pipeline.kafka.decode import decode_tick
-from pipeline.records import KIND, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime
-from pipeline.replay import Step, replay_log
+from pipeline.kafka.decode import decode_amendment, decode_tick
+from pipeline.records import AMENDMENT, TICK, Amended, Assignment, Cluster, EventUpdate, Fingerprint, StreamTime
+from pipeline.replay import AmendmentStep, Step, replay_log
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
 from pipeline.storage.write import Writer
@@ -30,6 +30,9 @@ class Verdict:
     stories: int = 0
     revisions: int = 0
     ticks: int = 0
+    amendments: int = 0
+    refused: int = 0
+    """of these"""
     events: int = 0
     lost: int = 0
     """sent stories, and records of the replay, that are missing"""
@@ -47,10 +50,7 @@ class Verdict:
 def replayed(settings):
     """The pure replay of what is on the fingerprints topic, partition by partition: yields (partition, step)."""
     for partition, records in by_partition(read(settings, "fingerprints")).items():
-        log = (
-            (record.offset, decode_tick(record) if KIND in record.headers else decode(record.value, Fingerprint))
-            for record in records
-        )
+        log = ((record.offset, _logged(record)) for record in records)
         for step in replay_log(log, settings.cluster_rule(), settings.detect_rules()):
             yield partition, step
 
@@ -67,7 +67,7 @@ def judge(settings, other_database, sent=()):
     writer = Writer(other_database)
     to_store = []
     for partition, step in replayed(settings):
-        expected = step.assignment if isinstance(step, Step) else step.passed
+        expected = _expected(step)
         row = next(rows.get(partition, iter(())), None)
         found = None if row is None else _decoded(row)
         alike &= found == expected
@@ -76,6 +76,11 @@ def judge(settings, other_database, sent=()):
         if isinstance(step, Step):
             verdict.revisions += expected.revision
             new.update([] if expected.revision else [expected.story.id])
+            states |= {(partition, state.id): state for state in step.clusters}
+            to_store += [expected, *step.clusters]
+        elif isinstance(step, AmendmentStep):
+            verdict.amendments += 1
+            verdict.refused += expected.refused is not None
             states |= {(partition, state.id): state for state in step.clusters}
             to_store += [expected, *step.clusters]
         else:
@@ -122,13 +127,30 @@ def events_that_disagree(uri):
     return found
 
 
+def _logged(record):
+    """What a record of `fingerprints` is."""
+    if TICK in record.headers:
+        return decode_tick(record)
+    return decode_amendment(record) if AMENDMENT in record.headers else decode(record.value, Fingerprint)
+
+
+def _expected(step):
+    """What a step brings on `assignments`."""
+    if isinstance(step, Step):
+        return step.assignment
+    return step.amended if isinstance(step, AmendmentStep) else step.passed
+
+
 def _decoded(row):
-    """An assignment, or the stream time that a tick brought."""
-    return decode(row.value, StreamTime if KIND in row.headers else Assignment)
+    """An assignment, the stream time that a tick brought, or what an amendment changed."""
+    kind = StreamTime if TICK in row.headers else Amended if AMENDMENT in row.headers else Assignment
+    return decode(row.value, kind)
 
 
 def _name(partition, record):
     """What a record of `assignments` is known by."""
+    if isinstance(record, Amended):
+        return partition, "Amended", record.amendment.id, record.position
     of = record.edition if isinstance(record, StreamTime) else record.story.id
     return partition, type(record).__name__, of, record.position
 

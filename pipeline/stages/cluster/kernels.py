@@ -32,6 +32,7 @@ from pipeline.similarity.centroids import (
     merge_groups,
     new_centroids,
     open_group,
+    subtract,
 )
 from pipeline.similarity.compiled import handle, kernel
 from pipeline.similarity.items import WIDTH, Ids, Items, groups_of, move, new_items, put, rank
@@ -252,6 +253,12 @@ def add_story(
         for kept in range(buckets.oldest, number):
             window.came[kept & (slots - 1)] = old[kept & (len(old) - 1)]
     window.came[number & (slots - 1)] = stream_time
+    _add_to_group(window, ids, weights, headline_length, group, time)
+    return number
+
+
+@kernel
+def _add_to_group(window: Window, ids: Ids, weights: Weights, headline_length: int, group: int, time: int) -> None:
     facts = window.facts
     facts[group, FIRST] = min(facts[group, FIRST], time)
     facts[group, LAST] = max(facts[group, LAST], time)
@@ -259,7 +266,34 @@ def add_story(
     window.spread += bits(size + 1) - bits(size)
     facts[group, SIZE] = size + 1
     facts[group, SQUARE] += add(window.centroids, group, ids, weights, headline_length, DOCUMENT_FREQUENCY)
-    return number
+
+
+@kernel
+def move_story(
+    window: Window,
+    number: int,
+    ids: Ids,
+    weights: Weights,
+    headline_length: int,
+    source: int,
+    target: int,
+    time: int,
+) -> None:
+    """Put a story of `time`, which has this number, from one group into another. The times of the source stay as they were."""
+    facts = window.facts
+    size = int(facts[source, SIZE])
+    window.spread -= bits(size) - bits(size - 1)
+    facts[source, SIZE] = size - 1
+    facts[source, SQUARE] -= subtract(window.centroids, source, ids, weights, headline_length, DOCUMENT_FREQUENCY)
+    _add_to_group(window, ids, weights, headline_length, target, time)
+    move(window.items, np.array([number]), window.buckets.oldest, target)
+
+
+@kernel
+def date_cluster(window: Window, group: int, first: int, last: int, opened: int) -> None:
+    """Set the times of a group's first and last story, and the position of the story that opened it."""
+    facts = window.facts
+    facts[group, FIRST], facts[group, LAST], facts[group, OPENED] = first, last, opened
 
 
 @kernel

@@ -28,7 +28,7 @@ from pipeline.similarity.bag import bag
 from pipeline.similarity.items import groups_of, token_ids
 from pipeline.similarity.universal import ROWS
 from pipeline.stages.check import check_times
-from pipeline.stages.cluster import papers
+from pipeline.stages.cluster import changed, papers
 from pipeline.stages.cluster.choice import Choice
 from pipeline.stages.cluster.index import story_keys
 from pipeline.stages.cluster.kernels import Match, match, weigh_only
@@ -101,7 +101,7 @@ def cluster(state: ClusterState, fingerprint: Fingerprint, position: int) -> Out
     expired = advance(state)
     assignment, sketch = decide(state, fingerprint, position, time)
     apply(state, assignment, sketch, time)
-    return Outcome(assignment, _changed(state, assignment, time), expired)
+    return Outcome(assignment, _changed(state, assignment), expired)
 
 
 def _revision(state: ClusterState, fingerprint: Fingerprint, position: int) -> Outcome | None:
@@ -123,7 +123,7 @@ def _revision(state: ClusterState, fingerprint: Fingerprint, position: int) -> O
         revises=known.position,
     )
     revise(state, row)
-    return Outcome(row, _changed(state, row, known.time), Expired([], [], []))
+    return Outcome(row, _changed(state, row), Expired([], [], [], []))
 
 
 def decide(state: ClusterState, fingerprint: Fingerprint, position: int, time: int) -> tuple[Assignment, Sketch]:
@@ -227,32 +227,7 @@ def _new_id(story: NormalisedStory, stream_time: int) -> str:
     return "c" + blake2b(named.encode(), digest_size=8).hexdigest()
 
 
-def _changed(state: ClusterState, row: Assignment, time: int) -> list[Cluster]:
-    """The state of each cluster that the row of a story of `time` touched, merged ones first."""
-    story = row.story
-    states = [
-        Cluster(
-            id=absorbed,
-            edition=story.edition,
-            position=row.position,
-            stories=0,
-            publishers=0,
-            merged_into=row.cluster_id,
-        )
-        for absorbed in row.merged
-    ]
-    now = state.clusters[state.lifetimes.resolve(row.cluster_id)]
-    first_seen, first_id, headline = now.first
-    states.append(
-        Cluster(
-            id=now.id,
-            edition=story.edition,
-            position=now.position,
-            stories=len(now.members) - now.retracted,
-            publishers=len(now.publishers),
-            headline=None if first_id in state.retracted else headline,
-            first_seen=story.crawled_at if first_id == story.id else from_micros(first_seen),
-            last_seen=story.crawled_at if time == now.last else from_micros(now.last),
-        )
-    )
-    return states
+def _changed(state: ClusterState, row: Assignment) -> list[Cluster]:
+    """The state of each cluster that a row touched, merged ones first."""
+    edition, now = row.story.edition, state.clusters[state.lifetimes.resolve(row.cluster_id)]
+    return [*changed.merged(row.merged, now, edition), changed.living(state, now, edition)]

@@ -1,13 +1,12 @@
 """The clustering of one edition: its clusters, bucket tables and word counts.
 
-It is a function of the *set* of rows (`Assignment`) that are kept: all sums are over whole numbers, buckets rank by position,
-and rows live as long as their cluster. `restore` is that function.
+It is a function of the *set* of rows (`Assignment`, `Amended`) that are kept: all sums are over whole numbers, buckets rank by
+position, and rows live as long as their cluster. Clusters that stories were moved between die together, so that the rows that
+lead to one are there as long as any of the others needs them. `pipeline.stages.cluster.restore` is that function.
 """
 
 from array import array
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from sys import intern
 from typing import NamedTuple
 
@@ -15,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.languages.background import Background
-from pipeline.records import Assignment, StreamTime
-from pipeline.similarity import minhash, simhash
+from pipeline.records import Assignment
+from pipeline.similarity import simhash
 from pipeline.similarity.buckets import Keys
 from pipeline.similarity.items import Ids, token_ids
 from pipeline.similarity.minhash_compiled import Signature
-from pipeline.stages.cluster.index import StoryIndex, story_keys
+from pipeline.stages.cluster.index import StoryIndex
 from pipeline.stages.cluster.kernels import (
     absorb_cluster,
     add_story,
@@ -29,15 +28,11 @@ from pipeline.stages.cluster.kernels import (
     new_window,
     open_cluster,
 )
-from pipeline.stages.cluster.seen import SeenStory, contents
-from pipeline.stages.lifetimes import Expired, Lifetimes, replay_time
+from pipeline.stages.cluster.seen import SeenStory, contents, pack
+from pipeline.stages.lifetimes import Expired, Lifetimes
 from pipeline.stages.observer import DecisionObserver
 from pipeline.stages.rules import ClusterRule, match_rule
 from pipeline.stages.weights import Weights, shipped
-from pipeline.times import to_micros
-
-RESTORE_BATCH = 1_000
-"""Rows whose signatures are made at once."""
 
 
 @dataclass(slots=True)
@@ -65,6 +60,8 @@ class LiveCluster:
     """how many of its stories are retracted"""
     publishers: dict[str, int] = field(default_factory=dict)
     """how many of its stories each publisher family has"""
+    amendments: list[str] = field(default_factory=list)
+    """those of which it keeps the rows"""
 
 
 class Sketch(NamedTuple):
@@ -80,7 +77,7 @@ class Sketch(NamedTuple):
 
 
 class ClusterState:
-    """The clustering of one edition. It changes only by `advance`, `apply` and `revise`."""
+    """The clustering of one edition. It changes only by `advance`, `apply`, `revise` and `pipeline.stages.cluster.amend`."""
 
     def __init__(
         self,
@@ -99,6 +96,8 @@ class ClusterState:
         """those that were corrected or retracted ..."""
         self.retracted: set[str] = set()
         """... and those that are retracted"""
+        self.amendments: set[str] = set()
+        """those of which rows are kept"""
         self.clusters: dict[str, LiveCluster] = {}
         self.lifetimes = Lifetimes(self.rule.look_back)
         self.in_group: dict[int, LiveCluster] = {}
@@ -127,33 +126,11 @@ class ClusterState:
         return opened
 
 
-def restore(state: ClusterState, rows: Iterable[Assignment | StreamTime]) -> None:
-    """Build the state from the rows that were kept, which come in the order of their positions.
-
-    Rows that should have been deleted already are deleted with the next story; until then they answer for theirs.
-    """
-    in_order = iter(rows)
-    while part := list(islice(in_order, RESTORE_BATCH)):
-        headlines = [headline(row) if isinstance(row, Assignment) else () for row in part]
-        for row, words, signature in zip(part, headlines, minhash.signatures(headlines), strict=True):
-            replay_time(state.lifetimes, row)
-            if isinstance(row, StreamTime):
-                state.position = row.position
-                continue
-            if row.revision:
-                revise(state, row)
-                continue
-            time = to_micros(row.story.crawled_at)
-            weights = np.fromiter(row.weights.values(), np.int64, len(row.weights))
-            keys, fingerprint = story_keys(state.rule, signature), simhash.from_hex(row.simhash)
-            apply(state, row, Sketch(token_ids(row.weights), weights, len(words), keys, signature, fingerprint), time)
-
-
 def advance(state: ClusterState) -> Expired:
     """Let go of what died as stream time moved on; returns that."""
     lifetimes = state.lifetimes
     state.index.forget(forget_stories(state.window, lifetimes.horizon))
-    expired = Expired([], [], [])
+    expired = Expired([], [], [], [])
     for cluster_id in lifetimes.expire():
         dead = state.clusters.pop(cluster_id)
         drop_cluster(state.window, dead.group)
@@ -164,6 +141,8 @@ def advance(state: ClusterState) -> Expired:
             lifetimes.survivor.pop(absorbed_id, None)
         expired.rows.extend(dead.members)
         expired.revised.extend(filter(state.revised.__contains__, dead.members))
+        expired.amendments.extend(dead.amendments)
+        state.amendments.difference_update(dead.amendments)
         state.revised.difference_update(dead.members)
         state.retracted.difference_update(dead.members)
         for story_id in dead.members:
@@ -182,20 +161,18 @@ def apply(state: ClusterState, row: Assignment, sketch: Sketch, time: int) -> No
     if joined is None:
         joined = state.open(row.cluster_id, first, row.position, sketch.simhash)
     for absorbed_id in row.merged:
-        if absorbed_id in state.clusters:
-            _absorb(state, joined, state.clusters.pop(absorbed_id))
-            lifetimes.merge(absorbed_id, joined.id)
-            joined.absorbed.append(absorbed_id)
+        absorb(state, joined, absorbed_id)
     joined.first, joined.last = min(joined.first, first), max(joined.last, time)
     joined.position = row.position
     joined.members.append(story.id)
     family = intern(story.family)  # most come again and again
-    joined.publishers[family] = joined.publishers.get(family, 0) + 1
+    count_publisher(joined.publishers, family)
     if story.retracted:
         _retract(state, joined, story.id, family)
     lifetimes.touch(joined.id)
     _add_story(state, row, sketch, joined, time)
-    state.seen[story.id] = SeenStory(time, family, joined.id, contents(story), row.position)
+    vector = pack(sketch.ids, sketch.weights, sketch.headline_length, sketch.simhash)
+    state.seen[story.id] = SeenStory(time, family, joined.id, contents(story), row.position, story.title, vector)
     state.position = row.position
 
 
@@ -208,25 +185,31 @@ def revise(state: ClusterState, row: Assignment) -> None:
         state.retracted.remove(story.id)
         of.retracted -= 1
     else:
-        _take_out(of.publishers, before.family)
+        discount_publisher(of.publishers, before.family)
     family = intern(story.family)
-    of.publishers[family] = of.publishers.get(family, 0) + 1
+    count_publisher(of.publishers, family)
     if story.retracted:
         _retract(state, of, story.id, family)
     if of.first[1] == story.id:
         of.first = (before.time, story.id, story.title)
     state.revised.add(story.id)
     of.position = state.position = row.position
-    state.seen[story.id] = before._replace(family=family, contents=contents(story))
+    state.seen[story.id] = before._replace(family=family, contents=contents(story), title=story.title)
 
 
 def _retract(state: ClusterState, of: LiveCluster, story_id: str, family: str) -> None:
     state.retracted.add(story_id)
     of.retracted += 1
-    _take_out(of.publishers, family)
+    discount_publisher(of.publishers, family)
 
 
-def _take_out(publishers: dict[str, int], family: str) -> None:
+def count_publisher(publishers: dict[str, int], family: str, stories: int = 1) -> None:
+    """Count stories of a publisher family."""
+    publishers[family] = publishers.get(family, 0) + stories
+
+
+def discount_publisher(publishers: dict[str, int], family: str) -> None:
+    """Take one of its stories out of the count."""
     publishers[family] -= 1
     if not publishers[family]:
         del publishers[family]
@@ -253,20 +236,20 @@ def _add_story(state: ClusterState, row: Assignment, sketch: Sketch, joined: Liv
         state.index.nearby.add(number, sketch.simhash)
 
 
-def _absorb(state: ClusterState, survivor: LiveCluster, absorbed: LiveCluster) -> None:
-    """Add what one cluster holds to another."""
+def absorb(state: ClusterState, survivor: LiveCluster, absorbed_id: str) -> None:
+    """Add what a cluster holds to another, if it lives."""
+    absorbed = state.clusters.pop(absorbed_id, None)
+    if absorbed is None:
+        return
     absorb_cluster(state.window, survivor.group, absorbed.group, np.array(absorbed.numbers, np.int64))
     del state.in_group[absorbed.group]
     survivor.last, survivor.opened = max(survivor.last, absorbed.last), min(survivor.opened, absorbed.opened)
     survivor.first = min(survivor.first, absorbed.first)
     survivor.members += absorbed.members
     survivor.numbers += absorbed.numbers
-    survivor.absorbed += absorbed.absorbed
+    survivor.absorbed += [*absorbed.absorbed, absorbed_id]
+    survivor.amendments += absorbed.amendments
     survivor.retracted += absorbed.retracted
     for family, stories in absorbed.publishers.items():
-        survivor.publishers[family] = survivor.publishers.get(family, 0) + stories
-
-
-def headline(row: Assignment) -> Collection[str]:
-    """The distinct tokens of a row's headline, in reading order."""
-    return dict.fromkeys(row.story.tokens) if row.story.lead else row.weights
+        count_publisher(survivor.publishers, family, stories)
+    state.lifetimes.merge(absorbed_id, survivor.id)

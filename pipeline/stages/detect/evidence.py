@@ -22,13 +22,14 @@ Phase = Literal["emerging", "started", "updated", "ended", "reopened"]
 
 
 class Cause(NamedTuple):
-    """What caused an update: a story, or time alone."""
+    """What caused an update: a story, an amendment, or time alone."""
 
     edition: str
     position: int
     story_id: str | None
     received_at: datetime
     title: str | None = None
+    amendment_id: str | None = None
 
 
 def describe(
@@ -58,7 +59,7 @@ def describe(
         position=cause.position,
         at=from_micros(state.lifetimes.stream_time),
         rule=Rule(threshold=rule.threshold, window_seconds=rule.window // SECOND, min_publishers=rule.min_publishers),
-        headline=evidence[0].text.title if evidence else cause.title or "",
+        headline=mark.headline or (evidence[0].text.title if evidence else cause.title or ""),
         stories_in_window=len(window),
         publishers_in_window=len({story.family for story in window}),
         copies_in_window=sum(story.is_copy for story in window),
@@ -77,6 +78,8 @@ def describe(
         started_at=from_micros(mark.started_at),
         publishers_total=len({story.family for story in stories}),
         reopened=mark.reopened,
+        dismissed=mark.dismissed,
+        amendment_id=cause.amendment_id,
         members=pack(members_of(stories, (mark.window_start, mark.window_end), rule.window)),
     )
 

@@ -6,27 +6,25 @@ For threshold 3 and the new story N:
                  |------ window ------|           4 stories: N makes the window break that starts with its first story
                         |------ window ------|    4 stories; of all windows with N the fullest counts, then the earliest
 
-Like the clustering, the state is a function of the rows that are kept (`Detection`): each remembers where the events of its
-cluster stood. `restore` is that function.
+Like the clustering, the state is a function of the rows that are kept (`Detection`, `AmendedDetection`): each remembers where the
+events of its cluster stood. `pipeline.stages.detect.restore` is that function.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
 
 import msgspec
 
-from pipeline.records import Assignment, Detection, EventMark, StreamTime
+from pipeline.records import Assignment, EventMark
 from pipeline.stages.detect.renewal import Burst, burst
 from pipeline.stages.detect.volume import Volume
 from pipeline.stages.detect.window_story import TIME, TIME_AND_ID, WindowStory, keep, revised
-from pipeline.stages.lifetimes import Expired, Lifetimes, replay_time
+from pipeline.stages.lifetimes import Expired, Lifetimes
 from pipeline.stages.observer import DecisionObserver
 from pipeline.stages.rules import DetectRule, emerging_rule
 from pipeline.stages.weights import Weights, shipped
-from pipeline.times import to_micros
 
 
 @dataclass(slots=True)
@@ -45,6 +43,8 @@ class CountedCluster:
     """the clusters that were merged into it"""
     retracted: list[WindowStory] = field(default_factory=list)
     """its stories that do not count, since they were retracted"""
+    amendments: list[str] = field(default_factory=list)
+    """those of which it keeps the rows"""
     emerged: bool = False
 
     @property
@@ -157,35 +157,11 @@ class DetectState:
         return sorted(found.values(), key=lambda of: (of.last, of.id))
 
 
-def restore(state: DetectState, rows: Iterable[Detection | StreamTime]) -> None:
-    """Build the state from the rows that were kept, which come in the order of their positions.
-
-    Rows that should have been deleted already are deleted with the next story; until then they answer for theirs.
-    """
-    for row in rows:
-        if isinstance(row, StreamTime):
-            replay_time(state.lifetimes, row)
-            state.position = row.position
-            state.volume.forget(state.lifetimes.horizon)
-            continue
-        replay_time(state.lifetimes, row.assignment)
-        time = to_micros(row.assignment.story.crawled_at)
-        taken_in = revise if row.assignment.revision else count
-        counted = taken_in(state, row.assignment, time)[0]
-        counted.events = list(row.marks)
-        counted.emerged = row.emerged
-    for counted in state.clusters.values():
-        if counted.event is not None and counted.event.active:
-            state.expect_end(counted)
-    for counted in state.ended():  # said by the story that moved stream time there: none leaves this undone
-        counted.move(active=False)
-
-
 def advance(state: DetectState) -> Expired:
     """Let go of what died as stream time moved on; returns that."""
     lifetimes = state.lifetimes
     state.volume.forget(lifetimes.horizon)
-    expired = Expired([], [], [])
+    expired = Expired([], [], [], [])
     for cluster_id in lifetimes.expire():
         dead = state.clusters.pop(cluster_id)
         for absorbed_id in dead.absorbed:
@@ -193,6 +169,7 @@ def advance(state: DetectState) -> Expired:
         expired.clusters.append(cluster_id)
         story_ids = [story.id for story in chain(dead.stories, dead.retracted)]
         expired.rows.extend(story_ids)
+        expired.amendments.extend(dead.amendments)
         expired.revised.extend(filter(state.revised.__contains__, story_ids))
         state.revised.difference_update(story_ids)
     return expired
@@ -209,27 +186,33 @@ def count(state: DetectState, assignment: Assignment, time: int) -> tuple[Counte
         counted = state.clusters[assignment.cluster_id] = CountedCluster(assignment.cluster_id)
     gave_way: list[EventMark] = []
     for absorbed_id in assignment.merged:
-        absorbed = state.clusters.pop(absorbed_id, None)
-        if absorbed is None:
-            continue
-        state.lifetimes.merge(absorbed_id, counted.id)
-        counted.absorbed += [*absorbed.absorbed, absorbed_id]
-        if len(counted.stories) < len(absorbed.stories):  # the few are put among the many
-            counted.stories, absorbed.stories = absorbed.stories, counted.stories
-            counted.publishers, absorbed.publishers = absorbed.publishers, counted.publishers
-        for put in absorbed.stories:
-            _put(counted, put, retracted=False)
-        counted.retracted += absorbed.retracted
-        counted.emerged |= absorbed.emerged
-        gave_way += _join_events(counted, absorbed)
-        counted.bursts.clear()
-    _put(counted, story, retracted=assignment.story.retracted)
+        gave_way += absorb(state, counted, absorbed_id)
+    put(counted, story, retracted=assignment.story.retracted)
     state.volume.add(time, state.lifetimes.horizon)
     state.lifetimes.touch(counted.id)
     state.position = max(state.position, assignment.position)
     if assignment.merged and counted.event is not None and counted.event.active:
         state.expect_end(counted)  # it may have been expected of a cluster that is no more
     return counted, story, gave_way
+
+
+def absorb(state: DetectState, counted: CountedCluster, absorbed_id: str) -> list[EventMark]:
+    """Add what a cluster holds to another, if it is counted. Returns the events that gave way, as they end."""
+    absorbed = state.clusters.pop(absorbed_id, None)
+    if absorbed is None:
+        return []
+    state.lifetimes.merge(absorbed_id, counted.id)
+    counted.absorbed += [*absorbed.absorbed, absorbed_id]
+    counted.amendments += absorbed.amendments
+    if len(counted.stories) < len(absorbed.stories):  # the few are put among the many
+        counted.stories, absorbed.stories = absorbed.stories, counted.stories
+        counted.publishers, absorbed.publishers = absorbed.publishers, counted.publishers
+    for story in absorbed.stories:
+        put(counted, story, retracted=False)
+    counted.retracted += absorbed.retracted
+    counted.emerged |= absorbed.emerged
+    counted.bursts.clear()
+    return _join_events(counted, absorbed)
 
 
 def revise(
@@ -241,19 +224,10 @@ def revise(
     """
     counted = state.clusters[assignment.cluster_id]
     story_id = assignment.story.id
-    place = counted.place_of(time, story_id)
-    if place is not None:
-        old = before = counted.stories.pop(place)
-        times = counted.publishers[old.family]
-        del times[bisect_left(times, time)]
-        if not times:
-            del counted.publishers[old.family]
-    else:
-        (old,) = (story for story in counted.retracted if story.id == story_id)
-        counted.retracted.remove(old)
-        before = None
+    before = take(counted, time, story_id)
+    old = before or take_retracted(counted, story_id)
     story = revised(old, assignment.story)
-    _put(counted, story, retracted=assignment.story.retracted)
+    put(counted, story, retracted=assignment.story.retracted)
     if (before is None) != assignment.story.retracted:
         counted.bursts.clear()  # it is in the windows, or not any more
     state.revised.add(story_id)
@@ -261,7 +235,28 @@ def revise(
     return counted, story, before
 
 
-def _put(counted: CountedCluster, story: WindowStory, *, retracted: bool) -> None:
+def take(counted: CountedCluster, time: int, story_id: str) -> WindowStory | None:
+    """Take a story of this time out of those that count; None if it does not."""
+    place = counted.place_of(time, story_id)
+    if place is None:
+        return None
+    story = counted.stories.pop(place)
+    times = counted.publishers[story.family]
+    del times[bisect_left(times, time)]
+    if not times:
+        del counted.publishers[story.family]
+    return story
+
+
+def take_retracted(counted: CountedCluster, story_id: str) -> WindowStory:
+    """Take out a story that is retracted."""
+    (story,) = (story for story in counted.retracted if story.id == story_id)
+    counted.retracted.remove(story)
+    return story
+
+
+def put(counted: CountedCluster, story: WindowStory, *, retracted: bool) -> None:
+    """Put a story among those that count, or those that are retracted."""
     if retracted:
         counted.retracted.append(story)
         return
@@ -270,10 +265,13 @@ def _put(counted: CountedCluster, story: WindowStory, *, retracted: bool) -> Non
 
 
 def _join_events(counted: CountedCluster, absorbed: CountedCluster) -> list[EventMark]:
-    """The events of both clusters become those of one: the older of the current ones stays current. Returns the other."""
+    """The events of both clusters become those of one. Returns the one that gives way.
+
+    The older of the current ones stays current, or the other if that was dismissed.
+    """
     current = sorted(
         (events[-1] for events in (counted.events, absorbed.events) if events),
-        key=lambda event: (event.started_at, event.event_id),
+        key=lambda event: (event.dismissed, event.started_at, event.event_id),
     )
     gave_way = [msgspec.structs.replace(event, sequence=event.sequence + 1, active=False) for event in current[1:]]
     over = counted.events[:-1] + absorbed.events[:-1] + gave_way

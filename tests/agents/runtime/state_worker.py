@@ -11,7 +11,7 @@ from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import StateStore
 from agents.runtime.transaction import transact
 from pipeline.codec import decode, encode
-from pipeline.records import Assignment, Place
+from pipeline.records import Amended, Assignment, Place
 from tests.integration.helpers import read
 from tests.make import assignment
 
@@ -52,7 +52,7 @@ class Worker:
         self.changelog, self.log_end = Changelog(settings, "clustering"), LogEnd()
         self.store = StateStore(
             self.app, settings, "cluster", self.changelog, "fingerprints",
-            StateOf(Assignment, place, lambda _: set(), self.restore), self.log_end,
+            StateOf(Assignment, Amended, lambda row: row, place, lambda _: set(), self.restore), self.log_end,
         )  # fmt: skip
         self.restored = []
 

@@ -78,7 +78,7 @@ def test_a_story_and_its_revision_have_rows_of_their_own_that_go_together(settin
             log = worker.changelog
             for key, revision in (("a", False), ("a", True), ("b", False), ("b", True), ("c", False)):
                 await worker.write(log.row(0, key, encode(assignment(ord(key), "ca", key)), revision=revision))
-            await worker.write(*log.delete(0, Expired([], ["a", "c"], ["a"])))
+            await worker.write(*log.delete(0, Expired([], ["a", "c"], ["a"], [])))
             await worker.assigned(5, 0)
             await worker.stories(0)
             assert worker.restored == ["b", "b"]

@@ -10,7 +10,7 @@ from agents.runtime.ticks import keep_ticking
 from pipeline.kafka.decode import decode_tick
 from pipeline.kafka.progress import GroupProgress
 from pipeline.kafka.topics import group
-from pipeline.records import KIND
+from pipeline.records import TICK
 from pipeline.times import from_millis
 from tests.integration.helpers import make_topics, read, send
 
@@ -44,7 +44,7 @@ async def commit(settings):
 
 
 def ticks(settings):
-    return [record for record in read(settings, "fingerprints") if KIND in record.headers]
+    return [record for record in read(settings, "fingerprints") if TICK in record.headers]
 
 
 def test_a_tick_says_that_all_up_to_the_look_is_done(settings):

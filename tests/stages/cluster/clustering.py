@@ -69,6 +69,9 @@ def picture(edition):
             c.position,
             sorted(c.members),
             sorted(c.absorbed),
+            sorted(c.amendments),
+            c.opened,
+            c.last,
             c.publishers,
             c.retracted,
             sums(edition, c),
@@ -79,5 +82,5 @@ def picture(edition):
     everywhere = held_by(edition, DOCUMENT_FREQUENCY)
     resolve = edition.lifetimes.resolve
     known = {key: known._replace(cluster_id=resolve(known.cluster_id)) for key, known in edition.seen.items()}
-    stories = known, edition.revised, edition.retracted
+    stories = known, edition.revised, edition.retracted, edition.amendments
     return clusters, stories, edition.lifetimes.survivor, everywhere, edition.lifetimes.stream_time, edition.position

@@ -13,8 +13,9 @@ from pipeline.similarity.items import token_ids
 from pipeline.similarity.tfidf import DOCUMENT_FREQUENCY
 from pipeline.stages import features
 from pipeline.stages.cluster import index, join_score, kernels, merge_score, near_duplicates, stage, state
+from pipeline.stages.cluster.restore import restore
 from pipeline.stages.cluster.stage import cluster
-from pipeline.stages.cluster.state import ClusterState, advance, restore
+from pipeline.stages.cluster.state import ClusterState, advance
 from pipeline.times import to_micros
 from tests.make import fingerprinted, long_and_short, uncompiled
 from tests.stages.cluster.clustering import NOTHING, RULE, facts, headlines, held_by, keep_rows, picture, run, sums

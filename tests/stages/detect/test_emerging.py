@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 
-from pipeline.stages.detect.state import DetectState, restore
+from pipeline.stages.detect.restore import restore
+from pipeline.stages.detect.state import DetectState
 from pipeline.times import HOUR
 from tests.make import assignment
 from tests.stages.detect.counting import RULE, burst, in_order, revisions, run, stories

@@ -2,8 +2,9 @@
 
 from pipeline.codec import decode, encode
 from pipeline.records import Detection
+from pipeline.stages.detect.restore import restore
 from pipeline.stages.detect.stage import detect
-from pipeline.stages.detect.state import DetectState, restore
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.rules import DetectRule
 from pipeline.times import HOUR
 from tests.make import assignment

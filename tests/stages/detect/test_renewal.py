@@ -9,8 +9,9 @@ from pipeline.codec import decode, encode
 from pipeline.records import Detection
 from pipeline.stages.detect import renewal
 from pipeline.stages.detect.renewal import renew_features, renew_score
+from pipeline.stages.detect.restore import restore
 from pipeline.stages.detect.stage import detect
-from pipeline.stages.detect.state import DetectState, restore
+from pipeline.stages.detect.state import DetectState
 from pipeline.stages.rules import DetectRule
 from pipeline.stages.weights import RenewWeights, shipped
 from pipeline.times import HOUR

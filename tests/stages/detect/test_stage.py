@@ -1,6 +1,7 @@
 """Detect: the exact count, the course of an event, and that the state is a function of its rows."""
 
-from pipeline.stages.detect.state import DetectState, restore
+from pipeline.stages.detect.restore import restore
+from pipeline.stages.detect.state import DetectState
 from pipeline.times import to_micros
 from tests.make import assignment
 from tests.stages.detect.counting import RULE, burst, in_order, run

@@ -3,8 +3,9 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.stages.detect.restore import restore
 from pipeline.stages.detect.stage import detect
-from pipeline.stages.detect.state import DetectState, advance, restore
+from pipeline.stages.detect.state import DetectState, advance
 from tests.make import assignment, long_and_short
 from tests.stages.detect.counting import RULE, burst, in_order, keep_row, picture, revised, revisions, run, stories
 
