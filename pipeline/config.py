@@ -95,6 +95,11 @@ class Settings(BaseSettings):
         SecretStr | None, Field(description="Who reads has to send it; if missing, anyone may read.")
     ] = None
     web_token_file: Annotated[Path | None, Field(description="File that holds it.")] = None
+    web_editor_token: Annotated[
+        SecretStr | None,
+        Field(description="Who corrects events on the pages has to send it; if missing, nobody can."),
+    ] = None
+    web_editor_token_file: Annotated[Path | None, Field(description="File that holds it.")] = None
     smtp: Annotated[
         SecretStr | None,
         Field(description="Server that sends mail: smtp://user:password@host:587, or smtps://."),
@@ -117,6 +122,8 @@ class Settings(BaseSettings):
         "web_url",
         "web_token",
         "web_token_file",
+        "web_editor_token",
+        "web_editor_token_file",
         mode="before",
     )
     @classmethod
@@ -162,6 +169,10 @@ class Settings(BaseSettings):
     def token(self) -> str | None:
         """The token that readers of the pages and the API need. Raises SettingsError."""
         return self._secret("web_token")
+
+    def editor_token(self) -> str | None:
+        """The token that those need who correct events on the pages. Raises SettingsError."""
+        return self._secret("web_editor_token")
 
     def _secret(self, name: str) -> str | None:
         path: Path | None = getattr(self, f"{name}_file")

@@ -19,6 +19,7 @@ COMMANDS = {
     "subscribe": "Say who is told of events: webhooks, chats and mail. `newsburst push` sends.",
     "push": "Send events to subscribers until Ctrl-C; `newsburst subscribe` says to whom. Run several if you like.",
     "crawl": "Read feeds, politely and for ever, and send their stories to Kafka: RSS, Atom, JSON Feed, news sitemaps.",
+    "amend": "Correct clusters and events by hand: move stories, merge and split clusters, dismiss an event, pin its headline.",
     "produce": "Send the stories of FILE to Kafka: one JSON object a line, plain or gzip; - is standard input.",
     "replay": "Run the stories of FILE through the same stages as the worker does, without Kafka and Postgres.",
     "events": "Print the updates of all events from the events topic, the oldest first.",

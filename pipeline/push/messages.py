@@ -110,9 +110,12 @@ def mail(record: Mapping[str, Any], base: str | None, sender: str, to: str, now:
 
 def plain(record: Mapping[str, Any], base: str | None) -> str:
     """The update as text: the headline, the facts, where to read on."""
-    return "\n".join(
-        filter(None, [f"{_WORDS[record['state']]}: {_headline(record)}", facts(record), _more(record, base)])
-    )
+    return "\n".join(filter(None, [f"{state_word(record)}: {_headline(record)}", facts(record), _more(record, base)]))
+
+
+def state_word(record: Mapping[str, Any]) -> str:
+    """The state of an update, in a word or two."""
+    return "Dismissed, no event" if record.get("dismissed") else _WORDS[record["state"]]
 
 
 def facts(record: Mapping[str, Any]) -> str:

@@ -15,7 +15,8 @@ QUARTERS = 32
 
 _EVENT = """e.id AS event_id, e.headline, e.edition, e.state, e.cluster_id, e.stories_total AS stories,
 e.publishers_total AS publishers,
-e.started_at, e.ended_at, e.updated_at, e.first_seen, e.last_seen, e.burst_score, e.reopened, e.sequence, e.merged_into"""
+e.started_at, e.ended_at, e.updated_at, e.first_seen, e.last_seen, e.burst_score, e.reopened, e.sequence, e.merged_into,
+e.dismissed"""
 _LIVE = """e.stories_total + live.stories AS stories_now,
 coalesce(e.publishers_total + live.publishers, e.publishers_total) AS publishers_now,
 greatest(e.last_seen, live.last_at) AS last_story_at"""

@@ -1,7 +1,8 @@
-"""Who may read, and what every answer says to browsers."""
+"""Who may read, who may correct, and what every answer says to browsers."""
 
 import base64
 import hmac
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -20,12 +21,19 @@ OPEN = frozenset({"/api/health"})
 """What may be read without the token: what a supervisor asks."""
 
 
-class Access:
-    """Lets in whoever has the token, as `Authorization: Bearer TOKEN`, or as the password of Basic, for which browsers ask."""
+EDITORS = "/amend"
+"""How the addresses end that only editors may use."""
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+
+class Access:
+    """Lets in whoever has the token, as `Authorization: Bearer TOKEN`, or as the password of Basic, for which browsers ask.
+
+    Editors have a token of their own, with which they may read, too.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None, editor_token: str | None = None) -> None:
         self._app = app
-        self._token = token
+        self._token, self._editor_token = token, editor_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -51,7 +59,12 @@ class Access:
         await (refused or self._app)(scope, receive, send_with_headers)
 
     def _refused(self, scope: Scope) -> Response | None:
-        if scope["path"] in OPEN or may_read(Headers(scope=scope).get("authorization", ""), self._token):
+        headers = Headers(scope=scope)
+        given = _token_of(headers.get("authorization", ""))
+        is_editor = self._editor_token is not None and _same(given, self._editor_token)
+        if scope["path"].endswith(EDITORS):
+            return None if is_editor and not _from_elsewhere(scope, headers) else self._not_editor(is_editor=is_editor)
+        if scope["path"] in OPEN or self._token is None or is_editor or _same(given, self._token):
             return None
         return problem(
             401,
@@ -59,17 +72,63 @@ class Access:
             headers={"WWW-Authenticate": 'Basic realm="Newsburst", charset="UTF-8"'},
         )
 
+    def _not_editor(self, *, is_editor: bool) -> Response:
+        if is_editor:
+            return problem(403, "This request comes from another site's page: nothing was changed.")
+        if self._editor_token is None:
+            return problem(
+                403,
+                "Nobody can correct events here: the server has no NEWSBURST_WEB_EDITOR_TOKEN. `newsburst amend` does it, too.",
+            )
+        return problem(
+            401,
+            "Only editors may do this: send the header `Authorization: Bearer TOKEN`, or your name and the token as password.",
+            headers={"WWW-Authenticate": 'Basic realm="Newsburst editors: your name, and the token", charset="UTF-8"'},
+        )
 
-def may_read(authorization: str, token: str | None) -> bool:
-    """Whether who sends this header may read."""
-    if token is None:
-        return True
+
+def may_read(authorization: str, *tokens: str | None) -> bool:
+    """Whether who sends this header has one of these tokens; without any token, everyone may read."""
+    given, wanted = _token_of(authorization), [token for token in tokens if token is not None]
+    return not wanted or any(_same(given, token) for token in wanted)
+
+
+def _token_of(authorization: str) -> str | None:
+    """The token in a header, if there is one."""
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() == "basic":
-        try:
-            _, _, given = base64.b64decode(given, validate=True).decode().partition(":")
-        except ValueError:
-            return False
-    elif scheme.lower() != "bearer":
+        return _basic(given)[1]
+    return given.strip() if scheme.lower() == "bearer" else None
+
+
+def name_of(authorization: str) -> str | None:
+    """Who sends this header, as Basic names them."""
+    scheme, _, given = authorization.partition(" ")
+    return (_basic(given)[0] or None) if scheme.lower() == "basic" else None
+
+
+def _basic(given: str) -> tuple[str, str | None]:
+    """Name and password."""
+    try:
+        name, _, password = base64.b64decode(given, validate=True).decode().partition(":")
+    except ValueError:
+        return "", None
+    return name.strip(), password.strip()
+
+
+def _same(given: str | None, token: str) -> bool:
+    return given is not None and hmac.compare_digest(given.encode(), token.encode())
+
+
+def _from_elsewhere(scope: Scope, headers: Headers) -> bool:
+    """Whether a page of another site makes a browser send this. Browsers know passwords, and send them for anyone.
+
+    https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site
+    """
+    if scope["method"] == "GET":
         return False
-    return hmac.compare_digest(given.strip().encode(), token.encode())
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in {"same-origin", "none"}
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")

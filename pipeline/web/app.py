@@ -14,7 +14,7 @@ from starlette.responses import Response
 from pipeline import __version__
 from pipeline.config import Settings
 from pipeline.storage.engine import DatabaseError, InvalidValue, NotMigrated, TooSlow
-from pipeline.web import api, feeds, pages, static
+from pipeline.web import amend, api, feeds, pages, static
 from pipeline.web.access import Access
 from pipeline.web.answers import problem
 from pipeline.web.cards import Cards
@@ -56,12 +56,12 @@ def create_app(settings: Settings) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.source, app.state.templates, app.state.cards = source, templates, cards
-    for router in (api.router, feeds.router, pages.router):
+    for router in (api.router, feeds.router, amend.router, pages.router):
         app.include_router(router)
     app.include_router(static.router)
     app.add_middleware(WithoutEmptyFields)
     app.add_middleware(Deadline)
-    app.add_middleware(Access, token=settings.token())
+    app.add_middleware(Access, token=settings.token(), editor_token=settings.editor_token())
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(DatabaseError, _database_error)

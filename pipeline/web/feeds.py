@@ -98,6 +98,8 @@ def title(chosen: EventFilter) -> str:
 def summary(row: Mapping[str, Any]) -> str:
     """An event in a sentence."""
     words = {"ended": "Ended", "reopened": "Broke again"}.get(row["state"], "Breaking")
+    if row["dismissed"]:
+        words = "Dismissed by an editor: it is no event"
     counts = phrases.stories(row["stories"])
     if row["publishers"] is not None:
         counts += f" from {phrases.counted(row['publishers'], 'publisher')}"

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.progress import GroupProgress
 from pipeline.printed import iso, shown
-from pipeline.storage import browse
+from pipeline.storage import amendments, browse
 from pipeline.storage.read import Row
 from pipeline.web import charts, phrases
 from pipeline.web.answers import NotFound, tagged
@@ -30,6 +30,7 @@ MOST_EVENTS = 100
 MOST_STORIES = 300
 """Stories on the page of an event or cluster; the API has all."""
 MOST_PUBLISHERS = 14
+MOST_AMENDMENTS = 50
 MOST_EMERGING = 8
 QUIET_AFTER = timedelta(minutes=10)
 ARCHIVE_AFTER = timedelta(days=2)
@@ -110,7 +111,8 @@ def _card(request: Request, row: Row) -> Markup | None:
         return None
 
 
-def _page(request: Request, name: str, *, status: int = 200, **given: Any) -> Response:
+def page(request: Request, name: str, *, status: int = 200, **given: Any) -> Response:
+    """A page drawn from its template; one that is as the browser has it is not sent again."""
     source: Source = request.app.state.source
     templates: jinja2.Environment = request.app.state.templates
     body = templates.get_template(name).render(
@@ -159,7 +161,7 @@ def breaking(request: Request, source: From, chosen: Wanted) -> Response:
         lambda: browse.events(source.reader, msgspec.structs.replace(chosen, state="ended"), 10),
     )
     today = source.report("events", 10.0, since=_hour(now) - timedelta(days=1), edition=chosen.edition)
-    return _page(
+    return page(
         request,
         "breaking.html",
         cards=[card for row in events if (card := _card(request, row))],
@@ -221,7 +223,7 @@ def event(request: Request, source: From, event_id: str) -> Response:
     )
     chart = charts.curve([(row["at"], row["stories"]) for row in curve], alert, until)
     publishers = browse.event_publishers(reader, event_id)
-    return _page(
+    return page(
         request,
         "event.html",
         event=found,
@@ -239,6 +241,8 @@ def event(request: Request, source: From, event_id: str) -> Response:
         ],
         changes=[row for row in reader.report("changes", event=event_id) if row["change"] != "other"],
         updates=reader.report("event-timeline", event=event_id),
+        amendments=amendments.amendments(reader, event_id=event_id, limit=MOST_AMENDMENTS),
+        can_amend=source.settings.editor_token() is not None,
         now=found["stream_time"],
         position=position,
     )
@@ -271,7 +275,7 @@ def story(request: Request, source: From, id: Text) -> Response:  # noqa: A002 -
     found = rows[-1]
     similar = source.reader.report("similar-stories", story=found["story_id"], distance=3, limit=30)
     titles = browse.titles(source.reader, found["edition"], found["similar_ids"] or [])
-    return _page(
+    return page(
         request,
         "story.html",
         story=found,
@@ -293,7 +297,7 @@ def clusters(request: Request, source: From, edition: Edition = None) -> Respons
         10.0,
         lambda: browse.clusters(source.reader, 50, edition=edition, span=timedelta(hours=24), at_least=5),
     )
-    return _page(
+    return page(
         request,
         "clusters.html",
         emerging=emerging,
@@ -313,7 +317,7 @@ def cluster(request: Request, source: From, cluster_id: str) -> Response:
     if found["merged_into"]:
         return RedirectResponse(f"/clusters/{quote(found['merged_into'], safe='')}", 302)
     stories = browse.cluster_stories(source.reader, cluster_id, MOST_STORIES)
-    return _page(request, "cluster.html", cluster=found, stories=stories, now=None)
+    return page(request, "cluster.html", cluster=found, stories=stories, now=None)
 
 
 @router.get("/publishers")
@@ -323,9 +327,9 @@ def publishers(request: Request, source: From, edition: Edition = None, family: 
     since = _hour(now) - timedelta(days=7)
     if family:
         missed = source.reader.report("missed-by", family=family, since=since)
-        return _page(request, "publisher.html", family=family, missed=missed, since=since, now=now)
+        return page(request, "publisher.html", family=family, missed=missed, since=since, now=now)
     first = source.report("first-to-report", 60.0, since=since, edition=edition)
-    return _page(
+    return page(
         request,
         "publishers.html",
         publishers=source.report("publishers", 60.0, since=since, edition=edition, limit=200),
@@ -346,7 +350,7 @@ def search(
     words = q.replace("\0", " ").strip()
     rows = source.reader.report("search", query=words, edition=edition, limit=30) if words else []
     kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in ("event", "cluster", "story")}
-    return _page(
+    return page(
         request,
         "search.html",
         words=words,
@@ -365,7 +369,7 @@ async def pipeline(request: Request, source: From) -> Response:
     def draw() -> Response:
         now = source.now() or datetime.now(UTC)
         volume = source.report("volume", 60.0, since=_hour(now) - timedelta(hours=23), step=timedelta(hours=1))
-        return _page(
+        return page(
             request,
             "pipeline.html",
             health=source.report("pipeline-health", 5.0),

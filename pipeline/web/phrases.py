@@ -78,7 +78,7 @@ def state_of(event: Mapping[str, Any]) -> tuple[str, str]:
     if event["merged_into"]:
         return "ended", "went on in another event"
     if event["state"] == "ended":
-        return "ended", "ended"
+        return "ended", "dismissed" if event["dismissed"] else "ended"
     hours = by_hour(event["quarters"])
     lately, before = hours[0], hours[1]
     if event["state"] == "reopened":
@@ -88,6 +88,19 @@ def state_of(event: Mapping[str, Any]) -> tuple[str, str]:
     if lately > max(3, before):
         return "growing", f"growing, {lately:,} in the last hour"
     return "quiet", f"{lately:,} in the last hour"
+
+
+def amended(row: Mapping[str, Any]) -> str:
+    """What an amendment did."""
+    moved = stories(len(row["stories"]))
+    return {
+        "dismiss": "dismissed",
+        "reinstate": "reinstated",
+        "pin": f"headline pinned, “{row['headline']}”," if row["headline"] else "headline let go",
+        "merge": "merged with another cluster",
+        "move": f"{moved} moved" if row["stories"] else "merged with another cluster",
+        "split": f"{moved} split off",
+    }[row["action"]]
 
 
 def by_hour(quarters: Mapping[str, int]) -> list[int]:
