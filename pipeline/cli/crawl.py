@@ -1,21 +1,27 @@
 """`newsburst crawl`: stories from feeds into Kafka."""
 
 import asyncio
+import re
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
 import click
 
-from pipeline.cli.output import print_json, print_rows
+from pipeline.cli.output import counted, print_json, print_rows
 from pipeline.config import Settings, load
-from pipeline.crawl.crawl import Checked, Crawler, check
-from pipeline.crawl.fetch import Fetcher
+from pipeline.crawl.crawl import AlreadyCrawling, Checked, Crawler, NotDelivered, check
+from pipeline.crawl.fetch import Fetcher, without_password
 from pipeline.crawl.opml import InvalidList, Source, read
+from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.producer import StoryProducer
+from pipeline.records import Story
 
 SHIPPED = Path(str(files("pipeline.crawl") / "feeds.opml"))
 """Public feeds of many countries."""
+_IS_URL = re.compile(r"(https?://|feed:)", re.IGNORECASE)
 
 
 @click.command("crawl")
@@ -42,18 +48,26 @@ def crawl_command(feeds: tuple[str, ...], once: bool, only_check: bool, private:
             _print(asyncio.run(_check(sources, private)), as_json)
         else:
             sent = asyncio.run(_crawl(settings, sources, once, private))
-            click.echo(f"{sent:,} stories sent.")
+            click.echo(f"{counted(sent, 'story', 'stories')} sent.")
 
 
 def _sources(feeds: tuple[str, ...]) -> list[Source]:
     found: dict[str, Source] = {}
     for feed in feeds:
         try:
-            some = [Source(feed)] if feed.startswith(("http://", "https://")) else read(Path(feed))
+            some = [Source(_url(feed))] if _IS_URL.match(feed) else read(Path(feed))
         except InvalidList as error:
             raise click.UsageError(f"{error} FEED is a URL, or an OPML file.") from None
         found |= {source.url: source for source in some}
     return [*found.values()]
+
+
+def _url(feed: str) -> str:
+    """The address of a feed, also where it is written as browsers hand it to feed readers: `feed:https://...`, `feed://...`."""
+    scheme, _, rest = feed.partition(":")
+    if scheme.lower() != "feed":
+        return f"{scheme.lower()}:{rest}"
+    return rest if _IS_URL.match(rest) else f"https:{rest}"
 
 
 async def _check(sources: list[Source], private: bool) -> list[Checked]:
@@ -63,19 +77,30 @@ async def _check(sources: list[Source], private: bool) -> list[Checked]:
 
 async def _crawl(settings: Settings, sources: list[Source], once: bool, private: bool) -> int:
     async with StoryProducer(settings) as producer, Fetcher(private=private) as fetcher:
-        crawler = Crawler(sources, settings.data / "crawl.json", producer.send, fetcher)
+
+        async def deliver(stories: Sequence[Story]) -> None:
+            try:
+                await producer.deliver(stories)
+            except BrokerError as error:
+                raise NotDelivered(str(error)) from None
+
         try:
-            await (crawler.once() if once else crawler.run())
-        finally:
-            await producer.flush()
-            click.echo(f"{len(sources)} feeds.", err=True)
+            crawler = Crawler(sources, settings.data / "crawl.json", deliver, fetcher)
+        except (AlreadyCrawling, OSError) as error:
+            raise click.ClickException(str(error)) from None
+        click.echo(f"{counted(len(sources), 'feed', 'feeds')}.", err=True)
+        await (crawler.once() if once else crawler.run())
+    if crawler.failed == len(sources):
+        raise click.ClickException(
+            "No feed could be read; the log above says why. `newsburst crawl --check` shows all."
+        )
     return crawler.sent
 
 
 def _print(found: list[Checked], as_json: bool) -> None:
     rows = [
         {
-            "url": one.source.url,
+            "url": without_password(one.source.url),
             "publisher": one.source.publisher,
             "language": one.source.language,
             "entries": one.entries,
@@ -84,8 +109,10 @@ def _print(found: list[Checked], as_json: bool) -> None:
         }
         for one in found
     ]
+    answering = sum(not row["problem"] for row in rows)
     if as_json:
         print_json(rows)
-        return
-    answering = sum(not row["problem"] for row in rows)
-    print_rows(rows, ["url", "entries", "newest", "problem"], f"{answering} of {len(rows)} feeds answer")
+    else:
+        print_rows(rows, ["url", "entries", "newest", "problem"], f"{answering} of {len(rows)} feeds answer")
+    if not answering:
+        sys.exit(1)

@@ -1,10 +1,13 @@
 """`newsburst up`: embedded services, a worker and the pages, to build on."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -15,6 +18,10 @@ from pipeline.embedded.services import embedded_services
 from pipeline.kafka.admin import create_topics, mend_topics
 from pipeline.storage.migrate import migrate
 from pipeline.web import SAYS_READY as WEB_READY
+
+RESTART_S, LOOK_S = 5.0, 1.0
+"""What ends is started again after so many seconds, and looked at so often."""
+Start = Callable[[Settings, Path], Guarded]
 
 
 @click.command("up")
@@ -48,19 +55,42 @@ def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: boo
         with ExitStack() as stack:
             worker = _started(stack, start_worker, settings, settings.data / "up" / "worker.log")
             web = None if no_web else _started(stack, start_web, settings, settings.data / "up" / "web.log")
-            push = _started(stack, start_push, settings, settings.data / "up" / "push.log")
-            if crawl:
-                _started(stack, start_crawl, settings, settings.data / "up" / "crawl.log")
-            started = [worker, push] if web is None else [worker, push, web]
             if web is not None:
-                _wait(started, lambda: WEB_READY in web.last_words(1_000))
+                _wait([worker, web], lambda: WEB_READY in web.last_words(1_000))
                 click.echo(f"Pages     {address(web)}")
-            _wait(started, lambda: SAYS_READY in worker.last_words(1_000))
+            _wait([worker], lambda: SAYS_READY in worker.last_words(1_000))
             click.echo(f"Worker    ready; log in {worker.log}\nCtrl-C stops all.")
-            _wait(started, lambda: False)
+            starts = {"push": start_push, "crawl": start_crawl} if crawl else {"push": start_push}
+            if web is not None:
+                starts["web"] = partial(_again, start_web, address(web))
+            _keep(stack, settings, worker, starts, {} if web is None else {"web": web})
 
 
-def _started(stack: ExitStack, start: Callable[[Settings, Path], Guarded], settings: Settings, log: Path) -> Guarded:
+def _keep(
+    stack: ExitStack, settings: Settings, worker: Guarded, starts: Mapping[str, Start], running: dict[str, Guarded]
+) -> None:
+    """Start what goes on beside the worker, and start it again when it ends, until the worker ends."""
+    for name, start in starts.items():
+        if name not in running:
+            running[name] = _started(stack, start, settings, settings.data / "up" / f"{name}.log")
+    began = dict.fromkeys(starts, time.monotonic())
+    while True:
+        for name, process in running.items():
+            if process.has_ended() and time.monotonic() - began[name] > RESTART_S:
+                words = process.last_words().strip().splitlines()
+                click.echo(f"{name} ended and is started again: {words[-1] if words else 'it says nothing'}", err=True)
+                process.log.replace(process.log.with_suffix(".log.old"))
+                running[name], began[name] = _started(stack, starts[name], settings, process.log), time.monotonic()
+        _wait([worker], lambda: False, seconds=LOOK_S)
+
+
+def _again(start: Start, at: str, settings: Settings, log: Path) -> Guarded:
+    """Start a web server at the address where it was."""
+    port = urlsplit(at).port or settings.web_port
+    return start(settings.model_copy(update={"web_port": port}), log)
+
+
+def _started(stack: ExitStack, start: Start, settings: Settings, log: Path) -> Guarded:
     """A process that is stopped when the stack closes."""
     log.unlink(missing_ok=True)
     process = start(settings, log)
@@ -73,9 +103,10 @@ def address(web: Guarded) -> str:
     return web.last_words(1_000).partition(WEB_READY)[2].split()[0]
 
 
-def _wait(processes: Sequence[Guarded], done: Callable[[], bool]) -> None:
-    """Wait until something is done. Raises ClickException if one of the processes ends before."""
-    while not done():
+def _wait(processes: Sequence[Guarded], done: Callable[[], bool], seconds: float = math.inf) -> None:
+    """Wait until something is done, or so long. Raises ClickException if one of the processes ends before."""
+    until = time.monotonic() + seconds
+    while not done() and time.monotonic() < until:
         for process in processes:
             if process.has_ended():
                 raise click.ClickException(

@@ -10,15 +10,16 @@ import ipaddress
 import socket
 import time
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from protego import Protego
+from yarl import URL
 
 from pipeline import __version__
 
@@ -30,6 +31,8 @@ LARGEST_ROBOTS = 512 * 1024
 TIMEOUT_S = 30.0
 ROBOTS_S = 24 * 3600.0
 """How long an answer about robots.txt is good."""
+LONGEST_DELAY_S = 60.0
+"""The longest `Crawl-delay` that is kept between two requests."""
 SERVER_ERROR = 500
 MOST_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -88,23 +91,36 @@ def check_address(address: str) -> None:
             raise NotFetched(f"{address} is not a public address")
 
 
-def check_url(url: str) -> str:
-    """The URL, if it may be asked for. Raises NotFetched."""
+def web_url(url: str) -> URL:
+    """A URL of the web, with the host as it is asked for: in ASCII. Raises NotFetched."""
     try:
-        parts = urlsplit(url)
-        port = parts.port
+        found = URL(url)
+        found.port  # noqa: B018 - it may be none
     except ValueError:
         raise NotFetched(f"{url[:200]!r} is no URL") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if found.scheme not in {"http", "https"} or not found.raw_host:
         raise NotFetched(f"{url[:200]!r} is no address of the web")
-    if port is not None and port not in PORTS:
-        raise NotFetched(f"port {port} is none of the web's")
+    return found
+
+
+def check_url(url: URL) -> None:
+    """Raise NotFetched for a URL that does not lead to a public address of the web."""
+    if url.port not in PORTS:
+        raise NotFetched(f"port {url.port} is none of the web's")
     try:
-        ipaddress.ip_address(parts.hostname)
+        ipaddress.ip_address(url.raw_host or "")
+    except ValueError:
+        return  # a name, which the resolver looks up
+    check_address(url.raw_host or "")
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown."""
+    try:
+        found = URL(url)
     except ValueError:
         return url
-    check_address(parts.hostname)
-    return url
+    return str(found.with_user(None)) if found.user or found.password else url
 
 
 class Fetcher:
@@ -115,6 +131,8 @@ class Fetcher:
         self._private = private
         self._robots: dict[str, tuple[float, Protego]] = {}
         self._hosts: dict[str, asyncio.Lock] = {}
+        self._asked: dict[str, float] = {}
+        """when each host was asked last"""
 
     async def __aenter__(self) -> Self:
         resolver: AbstractResolver = ThreadedResolver() if self._private else PublicResolver()
@@ -142,65 +160,103 @@ class Fetcher:
             headers["If-None-Match"] = etag
         if modified:
             headers["If-Modified-Since"] = modified
+        place = web_url(url)
         for _ in range(MOST_REDIRECTS + 1):
-            if not self._private:
-                check_url(url)
-            host = urlsplit(url).netloc
-            async with self._hosts.setdefault(host, asyncio.Lock()):
-                if not await self._allowed(url):
+            async with self._hosts.setdefault(place.authority, asyncio.Lock()):
+                robots = await self._robots_of(place)
+                if not robots.can_fetch(str(place), AGENT):
                     raise NotFetched("robots.txt does not allow it")
-                found = await self._get(url, headers, LARGEST)
+                await self._wait_for(place, robots)
+                found = await self._get(place, headers, LARGEST)
             if isinstance(found, Fetched):
                 return found
-            url = urljoin(url, found)
+            place = _redirected(place, found)
         raise NotFetched(f"more than {MOST_REDIRECTS} redirects")
 
-    async def _get(self, url: str, headers: Mapping[str, str], largest: int) -> Fetched | str:
+    async def _wait_for(self, url: URL, robots: Protego) -> None:
+        """Leave a host alone for as long as its robots.txt asks for."""
+        delay = min(float(robots.crawl_delay(AGENT) or 0.0), LONGEST_DELAY_S)
+        last = self._asked.get(url.authority)
+        if delay and last is not None:
+            await asyncio.sleep(max(0.0, last + delay - time.monotonic()))
+        self._asked[url.authority] = time.monotonic()
+
+    async def _get(self, url: URL, headers: Mapping[str, str], largest: int, *, cut: bool = False) -> Fetched | str:
         """What is at a URL, or where it redirects to."""
+        if not self._private:
+            check_url(url)
         try:
             async with self._session.get(url, headers=headers, allow_redirects=False) as response:
-                return await _answer(response, url, headers, largest)
+                return await _answer(response, url, headers, largest, cut=cut)
         except TimeoutError:
             raise NotFetched(f"no answer within {TIMEOUT_S:.0f} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotFetched(str(error) or type(error).__name__) from None
 
-    async def _allowed(self, url: str) -> bool:
-        """Whether robots.txt allows it (RFC 9309). Raises NotFetched where it cannot be had: then nothing is allowed."""
-        parts = urlsplit(url)
-        place = f"{parts.scheme}://{parts.netloc}"
-        at, robots = self._robots.get(place, (0.0, None))
+    async def _robots_of(self, url: URL) -> Protego:
+        """What robots.txt allows (RFC 9309). Raises NotFetched where it cannot be had: then nothing is allowed."""
+        place = url.origin()
+        at, robots = self._robots.get(str(place), (0.0, None))
         if robots is None or time.monotonic() - at > ROBOTS_S:
             try:
-                found = await self._get(f"{place}/robots.txt", {}, LARGEST_ROBOTS)
-                text = (found.body or b"").decode(errors="replace") if isinstance(found, Fetched) else ""
+                text = await self._robots_text(place / "robots.txt")
             except NotFetched as error:
                 if error.status is None or error.status >= SERVER_ERROR:
                     raise NotFetched(f"robots.txt: {error}", error.after) from None
                 text = ""  # there is none
             robots = Protego.parse(text)
-            self._robots[place] = time.monotonic(), robots
-        return bool(robots.can_fetch(url, AGENT))
+            self._robots[str(place)] = time.monotonic(), robots
+        return robots
+
+    async def _robots_text(self, url: URL) -> str:
+        for _ in range(MOST_REDIRECTS):
+            found = await self._get(url, {}, LARGEST_ROBOTS, cut=True)
+            if isinstance(found, Fetched):
+                return (found.body or b"").decode("utf-8-sig", errors="replace")
+            url = _redirected(url, found)
+        return ""  # as if there were none
 
 
-async def _answer(response: aiohttp.ClientResponse, url: str, asked: Mapping[str, str], largest: int) -> Fetched | str:
+def _redirected(url: URL, location: str) -> URL:
+    """Where a redirect leads to. Raises NotFetched."""
+    try:
+        return web_url(str(url.join(URL(location))))
+    except ValueError:
+        raise NotFetched(f"it redirects to {location[:200]!r}, which is no URL") from None
+
+
+async def _answer(
+    response: aiohttp.ClientResponse, url: URL, asked: Mapping[str, str], largest: int, *, cut: bool
+) -> Fetched | str:
+    shown = without_password(str(url))
     given, after = response.headers, _after(response.headers)
     if response.status in REDIRECTS and "Location" in given:
         return given["Location"]
     if response.status == http.HTTPStatus.NOT_MODIFIED:
-        return Fetched(None, url, "", asked.get("If-None-Match"), asked.get("If-Modified-Since"), after)
+        return Fetched(None, shown, "", asked.get("If-None-Match"), asked.get("If-Modified-Since"), after)
     if response.status != http.HTTPStatus.OK:
         said = f"the server says {response.status} {response.reason or ''}"
         raise NotFetched(said.strip(), after, response.status)
-    body = await _read(response, largest)
-    return Fetched(body, url, given.get("Content-Type", ""), given.get("ETag"), given.get("Last-Modified"), after)
+    body = await _read(response, largest, cut=cut)
+    return Fetched(
+        body, shown, given.get("Content-Type", ""), _printable(given, "ETag"), _printable(given, "Last-Modified"), after
+    )
 
 
-async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:
+def _printable(headers: Mapping[str, str], name: str) -> str | None:
+    """A header that can be sent back."""
+    value = headers.get(name)
+    return value if value and value.isascii() and value.isprintable() else None
+
+
+async def _read(response: aiohttp.ClientResponse, largest: int, *, cut: bool) -> bytes:
+    """The body; of one that is too large what fits, if it may be cut. Raises NotFetched."""
     parts, size = [], 0
     async for part in response.content.iter_chunked(65_536):
         size += len(part)
         if size > largest:
+            if cut:
+                break
             raise NotFetched(f"it is larger than {largest:,} bytes")
         parts.append(part)
     return b"".join(parts)
@@ -208,8 +264,19 @@ async def _read(response: aiohttp.ClientResponse, largest: int) -> bytes:
 
 def _after(headers: Mapping[str, Any]) -> timedelta | None:
     """How long the server wants to be left alone: `Retry-After`, or the `max-age` of its answer."""
-    seconds = str(headers.get("Retry-After", ""))
-    if not seconds.isdigit():
+    said = str(headers.get("Retry-After", "")).strip()
+    seconds = said if said.isdigit() else _seconds_until(said)
+    if seconds is None:
         ages = [part.strip() for part in str(headers.get("Cache-Control", "")).lower().split(",")]
         seconds = next((age.removeprefix("max-age=") for age in ages if age.startswith("max-age=")), "")
     return timedelta(seconds=int(seconds)) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else None
+
+
+def _seconds_until(date: str) -> str | None:
+    """How many seconds there are until a date as HTTP writes it."""
+    try:
+        at = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return str(max(0, round((at - datetime.now(UTC)).total_seconds())))

@@ -23,10 +23,13 @@ def read(path: Path) -> list[Source]:
     """The feeds of an OPML file, each once. Raises InvalidList."""
     try:
         body = path.read_bytes()
-        if b"<!ENTITY" in body:
-            raise InvalidList(f"{path}: it defines entities, which no list of feeds needs.")
+    except OSError as error:
+        raise InvalidList(f"{path}: {error.strerror}.") from None
+    if b"<!ENTITY" in body:
+        raise InvalidList(f"{path}: it defines entities, which no list of feeds needs.")
+    try:
         root = ET.fromstring(body)  # noqa: S314 - without entities there is nothing to expand
-    except (OSError, ET.ParseError) as error:
+    except (ET.ParseError, ValueError, LookupError) as error:  # the last for encodings that nobody knows
         raise InvalidList(f"{path}: {error}") from None
     found = {source.url: source for source in _sources(root)}
     if not found:

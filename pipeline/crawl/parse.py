@@ -2,6 +2,7 @@
 
 import calendar
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,10 @@ from pipeline.printed import shown
 
 MOST_ENTRIES = 1_000
 """Entries of one feed that are looked at."""
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a packed file when it is unpacked."""
+MOST_TAGS = 150_000
+"""Tags, and attributes, of a feed: to read more takes minutes."""
 LONGEST = 2_000
 """Characters of a title, as of stories."""
 NEWS = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9", "n": "http://www.google.com/schemas/sitemap-news/0.9"}
@@ -44,11 +49,16 @@ class Feed(msgspec.Struct, frozen=True):
 
 def parse(body: bytes, url: str, content_type: str = "") -> Feed:
     """The feed that was fetched from this address. Raises InvalidFeed."""
-    begin = body[:1_000].lstrip(b"\xef\xbb\xbf \t\r\n")
+    body = _unpacked(body)
+    begin = body[:4_000].lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin.startswith(b"{"):
         return _json_feed(body, url)
+    if body.count(b"<") > MOST_TAGS or body.count(b"=") > MOST_TAGS:
+        raise InvalidFeed(f"it has more than {MOST_TAGS:,} tags or attributes, as no feed has")
     if b"<urlset" in begin:
         return _sitemap(body, url)
+    if b"<sitemapindex" in begin:
+        raise InvalidFeed("it is an index of sitemaps: name the sitemap for news that it lists")
     # resolving and cleaning of markup are switched off: only titles, addresses and times are taken
     found = feedparser.parse(
         body,
@@ -65,6 +75,20 @@ def parse(body: bytes, url: str, content_type: str = "") -> Feed:
         language,
         [entry for one in found.entries[:MOST_ENTRIES] if (entry := _entry(one, url, language))],
     )
+
+
+def _unpacked(body: bytes) -> bytes:
+    """The body of a file that is packed by gzip, as sitemaps are; others as they are. Raises InvalidFeed."""
+    if not body.startswith(b"\x1f\x8b"):
+        return body
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        unpacked = unpacking.decompress(body, LARGEST)
+    except zlib.error as error:
+        raise InvalidFeed(f"it is packed, and broken: {error}") from None
+    if unpacking.unconsumed_tail:
+        raise InvalidFeed(f"unpacked, it is larger than {LARGEST:,} bytes")
+    return unpacked
 
 
 def _entry(one: Mapping[str, Any], base: str, language: str | None) -> Entry | None:
@@ -87,8 +111,8 @@ def _moment(parsed: time.struct_time | None) -> datetime | None:
 
 def _json_feed(body: bytes, url: str) -> Feed:
     try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = msgspec.json.decode(body.decode("utf-8-sig", errors="replace"))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise InvalidFeed("it is no JSON Feed: its JSON is broken") from None
     items = found.get("items") if isinstance(found, dict) else None
     if not isinstance(items, list):
@@ -112,7 +136,7 @@ def _sitemap(body: bytes, url: str) -> Feed:
         raise InvalidFeed("it is a sitemap that defines entities")
     try:
         root = ET.fromstring(body)  # noqa: S314 - without entities there is nothing to expand
-    except ET.ParseError as error:
+    except (ET.ParseError, ValueError, LookupError) as error:  # the last for encodings that nobody knows
         raise InvalidFeed(f"it is no sitemap: {error}") from None
     entries: list[Entry] = []
     for one in root.iterfind("s:url", NEWS):
@@ -137,7 +161,7 @@ def _sitemap(body: bytes, url: str) -> Feed:
 
 def _address(base: str, link: Any) -> str | None:
     try:
-        whole = urljoin(base, str(link).strip()) if link else ""
+        whole = urljoin(base, link.strip()) if isinstance(link, str) and link else ""
         return whole if urlsplit(whole).scheme in {"http", "https"} and urlsplit(whole).hostname else None
     except ValueError:
         return None
@@ -148,12 +172,15 @@ def _iso(text: Any) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:  # a zone leads it out of the calendar
+        return None
 
 
 def _plain(text: Any) -> str:
-    return " ".join(str(text or "").split())[:LONGEST]
+    return " ".join(text.split())[:LONGEST] if isinstance(text, str) else ""
 
 
 def _text(text: Any) -> str:
-    return str(text or "").strip()[:35]
+    return text.strip()[:35] if isinstance(text, str) else ""

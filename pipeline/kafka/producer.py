@@ -1,6 +1,8 @@
 """Puts stories and amendments into Kafka."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Self
 
 from aiokafka import AIOKafkaProducer
@@ -12,20 +14,14 @@ from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.connection import connection
 from pipeline.records import Amendment, Record, Story
 
-TIMEOUT_S = 20.0
-"""Seconds in which the broker must have an amendment."""
+TIMEOUT_S, STOP_S = 20.0, 5.0
+"""Seconds in which the broker must have what is delivered, and that closing may take."""
 
 
 async def send_amendment(settings: Settings, amendment: Amendment) -> None:
     """Put an amendment into the topic `amendments`; the broker has it when this returns. Raises BrokerError."""
     async with _Producer(settings, "amendments") as producer:
-        try:
-            await asyncio.wait_for(producer.send(amendment.edition, amendment), TIMEOUT_S)
-            await asyncio.wait_for(producer.flush(), TIMEOUT_S)
-        except (KafkaError, TimeoutError) as error:
-            raise BrokerError(
-                f"Kafka at {settings.kafka} (NEWSBURST_KAFKA) did not take the amendment: {error!r}."
-            ) from None
+        await producer.deliver(amendment.edition, [amendment])
 
 
 class _Producer:
@@ -52,7 +48,19 @@ class _Producer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._producer.stop()
+        with suppress(TimeoutError, KafkaError):  # a broker that is away must not keep us
+            await asyncio.wait_for(self._producer.stop(), STOP_S)
+
+    async def deliver(self, key: str, records: Sequence[Record]) -> None:
+        """Send records, and return when the broker has them all. Raises BrokerError."""
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                sent = [await self._producer.send(self._topic, encode(record), key=key.encode()) for record in records]
+                await asyncio.gather(*sent)
+        except (KafkaError, TimeoutError) as error:
+            raise BrokerError(
+                f"Kafka at {self._settings.kafka} (NEWSBURST_KAFKA) did not take it: {error!r}."
+            ) from None
 
     async def send(self, key: str, record: Record) -> None:
         """Hand over a record; it is on its way when this returns."""
@@ -80,6 +88,13 @@ class StoryProducer:
     async def send(self, story: Story) -> None:
         """Hand over a story; it is on its way when this returns."""
         await self._producer.send(story.language or self._language, story)
+
+    async def deliver(self, stories: Sequence[Story]) -> None:
+        """Send stories, and return when the broker has them all. Raises BrokerError."""
+        by_key: dict[str, list[Story]] = {}
+        for story in stories:
+            by_key.setdefault(story.language or self._language, []).append(story)
+        await asyncio.gather(*(self._producer.deliver(key, some) for key, some in by_key.items()))
 
     async def flush(self) -> None:
         """Wait until the broker has all stories."""

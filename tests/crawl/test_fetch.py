@@ -3,11 +3,13 @@
 import asyncio
 import gzip
 import socket
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
 from pipeline.crawl import fetch as fetching
-from pipeline.crawl.fetch import LARGEST, Fetcher, NotFetched, check_address, check_url
+from pipeline.crawl.fetch import LARGEST, Fetcher, NotFetched, check_address, check_url, web_url
 
 
 def fetch(url, *arguments, private=True):
@@ -80,6 +82,30 @@ def test_errors_say_what_the_server_said(feeds):
     assert error.value.after.total_seconds() == 1200
 
 
+def test_robots_are_read_through_redirects_and_marks_and_to_their_first_part(feeds):
+    rules = b"\xef\xbb\xbfUser-agent: *\nDisallow: /secret\n"
+    feeds.answers |= {
+        "/robots.txt": (301, {"Location": "/other.txt"}, b""),
+        "/other.txt": (200, {}, rules + b"# padding\n" * 100_000),
+        "/rss": (200, {}, b"open"),
+    }
+    assert "robots.txt" in refused(f"{feeds.url}/secret")
+    assert fetch(f"{feeds.url}/rss").body == b"open"
+
+
+def test_a_server_says_until_when_it_wants_to_be_left_alone(feeds):
+    until = datetime.now(UTC) + timedelta(hours=2)
+    feeds.answers["/rss"] = (503, {"Retry-After": format_datetime(until, usegmt=True)}, b"")
+    with pytest.raises(NotFetched) as error:
+        fetch(f"{feeds.url}/rss")
+    assert timedelta(minutes=119) < error.value.after <= timedelta(hours=2)
+
+
+def test_passwords_of_addresses_are_not_handed_on(feeds):
+    feeds.answers["/rss"] = (200, {}, b"open")
+    assert fetch(f"http://bob:hunter2@127.0.0.1:{feeds.port}/rss").url == f"{feeds.url}/rss"
+
+
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.0.1", "0.0.0.0", "::1", "fe80::1%eth0", "::ffff:10.0.0.1", "224.0.0.1",
@@ -93,11 +119,12 @@ def test_addresses_that_are_not_public_are_refused(address):
 @pytest.mark.parametrize(
     "url",
     ["http://127.0.0.1/", "http://[::1]/", "ftp://a.example/", "http://a.example:22/", "http:///x", "http://a.example:99999/",
-     "http://169.254.169.254/latest/meta-data"],
+     "http://169.254.169.254/latest/meta-data", "http://127\u30020\u30020\u30021/", "http://\u2460\u2461\u2466.0.0.1/",
+     "http://\uff11\uff12\uff17.0.0.1/"],
 )  # fmt: skip
 def test_urls_that_are_not_of_the_public_web_are_refused(url):
     with pytest.raises(NotFetched):
-        check_url(url)
+        check_url(web_url(url))
 
 
 @pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1"])

@@ -17,11 +17,14 @@ from collections import Counter
 from dataclasses import asdict
 
 from pipeline.kafka.progress import GroupProgress
+from tests.reliability.edit import Editor
 from tests.reliability.feed import feed, messages
 from tests.reliability.promise import judge, other_database
 from tests.reliability.system import DRAIN, System, folder_of_run
 
 MOST_WORKERS = 4
+AMENDMENTS = 1_000
+"""How often somebody corrects in a full soak."""
 FROZEN = 15
 """Seconds that a worker is frozen: longer than its session."""
 HARM = {
@@ -145,15 +148,16 @@ def soak(system, count, seconds, seed, harms):
     feeding.start()
     if not seconds:
         feeding.join()
-    for number, name in enumerate(order):
-        due = start + seconds * (number + harm.random.random()) / len(order)
-        while time.monotonic() < due:
-            harm.tend()
-            time.sleep(min(0.2, max(0.0, due - time.monotonic())))
-        sys.stderr.write(f"{time.monotonic() - start:6.0f} s  {name}\n")
-        harm.do(name)
-    harm.calm()
-    feeding.join()
+    with Editor(system.settings, seed, max(1, seconds) / (AMENDMENTS * count / 200_000)):
+        for number, name in enumerate(order):
+            due = start + seconds * (number + harm.random.random()) / len(order)
+            while time.monotonic() < due:
+                harm.tend()
+                time.sleep(min(0.2, max(0.0, due - time.monotonic())))
+            sys.stderr.write(f"{time.monotonic() - start:6.0f} s  {name}\n")
+            harm.do(name)
+        harm.calm()
+        feeding.join()
     calm = time.monotonic()
     asyncio.run(_settle(system, harm))
     settled = time.monotonic()
