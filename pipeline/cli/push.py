@@ -20,5 +20,7 @@ def push_command() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     print(SAYS_READY, file=sys.stderr, flush=True)  # noqa: T201 - a line for people
+    if settings.smtp is None:
+        click.echo("NEWSBURST_SMTP is not set: mail waits for a `newsburst push` that has it.", err=True)
     with suppress(KeyboardInterrupt):
         asyncio.run(push(settings))

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, get_args
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from pipeline.cli.output import print_json, print_rows
+from pipeline.cli.output import counted, print_json, print_rows
 from pipeline.cli.report import Edition
 from pipeline.config import load
 from pipeline.filters import EventFilter, State
+from pipeline.printed import iso
 from pipeline.push.messages import SECRET_PREFIX, without_secrets
 from pipeline.storage.subscriptions import Subscription, Subscriptions
 
@@ -72,6 +73,8 @@ def add(kind: str, target: str, states: tuple[str, ...], secret: str | None, as_
         print_json({"id": one.id, "secret": secret})
         return
     click.echo(f"{one.id} is told of events from now on, while `newsburst push` runs.")
+    if kind == "email" and load().smtp is None:
+        click.echo("NEWSBURST_SMTP is not set here; mail is sent by a `newsburst push` that has it.", err=True)
     if secret:
         click.echo(f"Its secret, which proves that a request is ours (https://www.standardwebhooks.com): {secret}")
 
@@ -85,14 +88,16 @@ def list_(as_json: bool) -> None:
     Example: newsburst subscribe list
     """  # noqa: D301 - \b is click's mark for lines to keep
     with _store() as store:
-        rows = [{**row, "target": without_secrets(row["target"])} for row in store.listed()]
+        rows = [{**row, "target": without_secrets(row["target"]), "wants": _wants(row)} for row in store.listed()]
     if as_json:
         print_json(rows)
     elif not rows:
         click.echo("No one is told of events: `newsburst subscribe add` changes that.")
     else:
-        columns = ["id", "kind", "target", "delivered", "waiting", "last_delivered_at", "parked_because"]
-        print_rows(rows, columns, f"{len(rows)} subscriptions")
+        for row in rows:
+            row["problem"] = _problem(row)
+        columns = ["id", "kind", "target", "wants", "delivered", "waiting", "last_delivered_at", "problem"]
+        print_rows(rows, columns, counted(len(rows), "subscription", "subscriptions"))
 
 
 @subscribe_command.command("show")
@@ -145,6 +150,19 @@ def resume(name: str) -> None:
     click.echo(f"{name} is told again what is still true.")
 
 
+def _wants(row: dict[str, Any]) -> str:
+    """What a subscription is told."""
+    filters = [f"{name} {row[name]}" for name in ("edition", "publisher", "words") if row[name]]
+    filters += [f"{row['publishers']}+ publishers"] if row["publishers"] else []
+    return ", ".join([*row["states"], *filters])
+
+
+def _problem(row: dict[str, Any]) -> str:
+    if row["parked_at"]:
+        return f"given up: {row['parked_because']}"
+    return f"failing since {iso(row['failing_since'])}: {row['last_answer']}" if row["failing_since"] else ""
+
+
 @contextmanager
 def _store() -> Iterator[Subscriptions]:
     store = Subscriptions(load().postgres)
@@ -165,11 +183,13 @@ def _check(kind: str, target: str) -> None:
         return
     try:
         parts = urlsplit(target)
-        right = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
+        right = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
         right = False
     if not right or not target.isprintable() or " " in target:
         raise click.UsageError(f"{target!r} is no URL: it should begin with https:// or http:// and a host.")
+    if kind == "telegram" and not dict(parse_qsl(parts.query)).get("chat_id"):
+        raise click.UsageError(f"{target!r} has no chat: it should end with ?chat_id=... of who is told.")
 
 
 def _secret(given: str | None) -> str:

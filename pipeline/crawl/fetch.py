@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +21,7 @@ from protego import Protego
 from yarl import URL
 
 from pipeline import __version__
+from pipeline.retry_after import retry_after
 
 AGENT = "Newsburst"
 USER_AGENT = f"{AGENT}/{__version__} (feed reader)"
@@ -264,19 +264,8 @@ async def _read(response: aiohttp.ClientResponse, largest: int, *, cut: bool) ->
 
 def _after(headers: Mapping[str, Any]) -> timedelta | None:
     """How long the server wants to be left alone: `Retry-After`, or the `max-age` of its answer."""
-    said = str(headers.get("Retry-After", "")).strip()
-    seconds = said if said.isdigit() else _seconds_until(said)
-    if seconds is None:
+    after = retry_after(str(headers.get("Retry-After", "")), datetime.now(UTC))
+    if after is None:
         ages = [part.strip() for part in str(headers.get("Cache-Control", "")).lower().split(",")]
-        seconds = next((age.removeprefix("max-age=") for age in ages if age.startswith("max-age=")), "")
-    return timedelta(seconds=int(seconds)) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else None
-
-
-def _seconds_until(date: str) -> str | None:
-    """How many seconds there are until a date as HTTP writes it."""
-    try:
-        at = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return str(max(0, round((at - datetime.now(UTC)).total_seconds())))
+        after = retry_after(next((age.removeprefix("max-age=") for age in ages if age.startswith("max-age=")), ""))
+    return after

@@ -19,10 +19,14 @@ import msgspec
 from pipeline.printed import json_text, shown
 
 _WORDS = {"started": "Breaking", "updated": "Grows", "reopened": "Broke again", "ended": "Ended"}
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~@:])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:])")
+_NO_BREAK = "\u200b"
+"""Behind an @ it keeps a chat from taking the next word for somebody's name: Mattermost looks for names behind escapes, too."""
 SECRET_PREFIX = "whsec_"  # noqa: S105 - it begins them, and is none
 """How the secrets of Standard Webhooks begin."""
 LONGEST_HEADLINE = 300
+SHOWN_END, LEAST_HIDDEN = 4, 40
+"""So many characters of the end of an address are shown, to tell it from others, if so many or more are hidden."""
 
 
 class Posted(NamedTuple):
@@ -54,11 +58,8 @@ def posted(
         fields = dict(parse_qsl(parts.query)) | {"text": plain(record, base)}
         url = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
         return Posted(url, headers, msgspec.json.encode(fields))
-    return Posted(
-        target,
-        headers,
-        msgspec.json.encode({"text": _slack(record, base) if kind == "slack" else _markdown(record, base)}),
-    )
+    said = {"text": _slack(record, base), "mrkdwn": False} if kind == "slack" else {"text": _markdown(record, base)}
+    return Posted(target, headers, msgspec.json.encode(said))
 
 
 def cloud_event(record: Mapping[str, Any], base: str | None) -> dict[str, Any]:
@@ -71,7 +72,8 @@ def cloud_event(record: Mapping[str, Any], base: str | None) -> dict[str, Any]:
         "subject": record["event_id"],
         "time": record["at"],
         "datacontenttype": "application/json",
-        "data": {**record, "page": page_of(base, record["event_id"])},
+        "data": {name: value for name, value in record.items() if name != "members"}
+        | {"page": page_of(base, record["event_id"])},
     }
 
 
@@ -110,7 +112,11 @@ def mail(record: Mapping[str, Any], base: str | None, sender: str, to: str, now:
 
 def plain(record: Mapping[str, Any], base: str | None) -> str:
     """The update as text: the headline, the facts, where to read on."""
-    return "\n".join(filter(None, [f"{state_word(record)}: {_headline(record)}", facts(record), _more(record, base)]))
+    return "\n".join(filter(None, [_said(record), _more(record, base)]))
+
+
+def _said(record: Mapping[str, Any]) -> str:
+    return f"{state_word(record)}: {_headline(record)}\n{facts(record)}"
 
 
 def state_word(record: Mapping[str, Any]) -> str:
@@ -128,14 +134,17 @@ def facts(record: Mapping[str, Any]) -> str:
 
 
 def _slack(record: Mapping[str, Any], base: str | None) -> str:
-    """Text for Slack, where `&`, `<` and `>` mean something (https://docs.slack.dev/messaging/formatting-message-text)."""
-    escaped = plain(record, None).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Text for Slack without its markup, where only `&`, `<` and `>` mean something.
+
+    https://docs.slack.dev/messaging/formatting-message-text
+    """
+    escaped = _said(record).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     more = _more(record, base)
     return escaped if more is None else f"{escaped}\n<{quote(more, safe=':/?&=#%')}>"
 
 
 def _markdown(record: Mapping[str, Any], base: str | None) -> str:
-    escaped = _MARKDOWN.sub(r"\\\1", plain(record, None))
+    escaped = _MARKDOWN.sub(r"\\\1", _said(record)).replace("@", "@" + _NO_BREAK)
     more = _more(record, base)
     return escaped if more is None else f"{escaped}\n<{quote(more, safe=':/?&=#%')}>"
 
@@ -156,4 +165,5 @@ def without_secrets(url: str) -> str:
     if not parts.netloc:
         return url
     host = parts.hostname or ""
-    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}/…"
+    end = parts.path[-SHOWN_END:] if len(parts.path) > LEAST_HIDDEN else ""
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}/…{end}"

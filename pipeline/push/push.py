@@ -4,9 +4,8 @@ Any number of them may run: an update becomes a delivery once, and a delivery is
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import aiohttp
 import structlog
@@ -26,9 +25,9 @@ from pipeline.storage.subscriptions import Delivery, Read, Subscriptions
 from pipeline.times import from_millis
 
 WAIT_MS = 500
-BATCH = 100
-"""Deliveries that are sent at once."""
-PAUSE_S = 0.5
+AT_ONCE = 100
+"""Subscriptions that are sent to at once."""
+PAUSE_S = 0.2
 RETRY_S = 2.0
 METADATA_MS = 30_000
 
@@ -89,34 +88,44 @@ def _update(record: ConsumerRecord) -> Read | None:
 
 
 async def _send(settings: Settings, store: Subscriptions) -> None:
-    """Send what is due: to many subscribers at once, to each in order."""
+    """Send what is due: to many subscribers at once, to each one after the other."""
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     headers = {"User-Agent": f"Newsburst/{__version__}"}
+    mail = settings.smtp is not None
+    sending: set[asyncio.Task[None]] = set()
     async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:
-        while True:
-            due = await asyncio.to_thread(store.due, _now(), BATCH)
-            queues: defaultdict[str, list[Delivery]] = defaultdict(list)
-            for one in due:
-                queues[one.subscription.id].append(one)
-            await asyncio.gather(*(_send_all(session, settings, store, queue) for queue in queues.values()))
-            if len(due) < BATCH:
+        try:
+            while True:
+                room = AT_ONCE - len(sending)
+                due = await asyncio.to_thread(partial(store.due, _now(), room, mail=mail)) if room else []
+                for one in due:
+                    task = asyncio.create_task(_send_on(session, settings, store, one))
+                    sending.add(task)
+                    task.add_done_callback(sending.discard)
                 await asyncio.sleep(PAUSE_S)
+        finally:
+            for task in sending:
+                task.cancel()
 
 
-async def _send_all(
-    session: aiohttp.ClientSession, settings: Settings, store: Subscriptions, queue: Sequence[Delivery]
-) -> None:
-    """Send the deliveries of a subscription, one after the other; where one fails, the rest waits as long."""
-    failed = None
-    for one in queue:
-        answer = failed or await send(session, one, settings)
-        if answer.arrived:
+async def _send_on(session: aiohttp.ClientSession, settings: Settings, store: Subscriptions, one: Delivery) -> None:
+    """Send a delivery, and as long as they arrive the next ones of its subscription."""
+    due = [one]
+    try:
+        while due:
+            (one,) = due
+            answer = await send(session, one, settings)
+            if not answer.arrived:
+                when = again_at(one, answer, _now())
+                log.warning(
+                    "not delivered", subscription=one.subscription.id, event_id=one.event_id, answer=answer.said
+                )
+                await asyncio.to_thread(store.failed, one, answer.said, _now(), when)
+                return
             await asyncio.to_thread(store.delivered, one, answer.said, _now())
-            continue
-        failed = answer
-        when = again_at(one, answer, _now())
-        log.warning("not delivered", subscription=one.subscription.id, event_id=one.event_id, answer=answer.said)
-        await asyncio.to_thread(store.failed, one, answer.said, _now(), when)
+            due = await asyncio.to_thread(partial(store.due, _now(), 1, only=one.subscription.id))
+    except DatabaseError as error:  # it is sent again when its lease has ended
+        log.warning("push waits", error=str(error))
 
 
 def _now() -> datetime:

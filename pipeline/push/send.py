@@ -4,7 +4,7 @@ import asyncio
 import random
 import smtplib
 import ssl
-from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -14,9 +14,10 @@ import aiohttp
 from pipeline.config import Settings, SettingsError
 from pipeline.printed import shown
 from pipeline.push.messages import mail, posted
+from pipeline.retry_after import retry_after
 from pipeline.storage.subscriptions import Delivery
 
-TIMEOUT_S = 15.0
+TIMEOUT_S, READ_S = 15.0, 3.0
 FIRST_WAIT = timedelta(seconds=10)
 LONGEST_WAIT = timedelta(hours=1)
 PATIENCE = timedelta(hours=24)
@@ -51,12 +52,12 @@ async def send(session: aiohttp.ClientSession, one: Delivery, settings: Settings
         async with session.post(
             request.url, data=request.body, headers=request.headers, allow_redirects=False
         ) as response:
-            said = (await response.content.read(LONGEST_ANSWER)).decode(errors="replace")
+            said = await _beginning(response)
             return Answer(
                 200 <= response.status < 300,
                 shown(f"{response.status} {response.reason or ''} {said}".strip())[:LONGEST_ANSWER],
                 response.status == GONE,
-                _after(response.headers),
+                retry_after(response.headers.get("Retry-After", ""), now),
             )
     except (aiohttp.ClientError, OSError, smtplib.SMTPException, SettingsError, ValueError) as error:
         return Answer(arrived=False, said=shown(str(error) or type(error).__name__)[:LONGEST_ANSWER])
@@ -72,9 +73,12 @@ def again_at(one: Delivery, answer: Answer, now: datetime) -> datetime | None:
     return now + max(wait, min(answer.after or timedelta(), LONGEST_WAIT))
 
 
-def _after(headers: Mapping[str, str]) -> timedelta | None:
-    seconds = headers.get("Retry-After", "")
-    return timedelta(seconds=int(seconds)) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
+async def _beginning(response: aiohttp.ClientResponse) -> str:
+    """How the body of an answer begins, as far as it can be read: it is the status that counts."""
+    with suppress(aiohttp.ClientError, TimeoutError, ValueError):
+        async with asyncio.timeout(READ_S):
+            return (await response.content.read(LONGEST_ANSWER)).decode(errors="replace")
+    return ""
 
 
 def _send_mail(settings: Settings, message: Any) -> None:

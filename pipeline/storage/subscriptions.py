@@ -1,6 +1,7 @@
 """Subscriptions and their deliveries in Postgres: who is told of events, what waits to be sent, and what was sent.
 
-An update becomes deliveries in the transaction that notes how far the topic has been read, so none is lost and none comes twice.
+An update becomes deliveries in the transaction that notes how far the topic has been read, so none is lost and none comes twice,
+however many processes read. To a subscription one delivery is under way at a time; while it is, or has to wait, the others wait.
 Of an event, one delivery waits for a subscription: a later update takes the place of one that could not be sent yet, so that a
 subscriber that was away gets what is true, not all that was.
 """
@@ -19,7 +20,7 @@ from pipeline.storage.engine import create_engine, explained
 from pipeline.storage.read import Row
 from pipeline.storage.schema import deliveries, push_positions, subscriptions
 
-LEASE = timedelta(minutes=2)
+LEASE = timedelta(minutes=1)
 """How long a delivery that is being sent is left alone: longer than any attempt."""
 STILL_NEWS = timedelta(hours=1)
 """An event that ended longer ago than this is not told to a subscription that is resumed."""
@@ -85,7 +86,8 @@ class Subscriptions:
             SELECT s.id, s.kind, s.target, s.edition, s.publisher, s.words, s.publishers, s.states, s.created_at, s.failing_since,
                    s.parked_at, s.parked_because, count(d.*) FILTER (WHERE d.status = 'waiting') AS waiting,
                    count(d.*) FILTER (WHERE d.status = 'delivered') AS delivered,
-                   max(d.changed_at) FILTER (WHERE d.status = 'delivered') AS last_delivered_at
+                   max(d.changed_at) FILTER (WHERE d.status = 'delivered') AS last_delivered_at,
+                   (array_agg(d.answer ORDER BY d.changed_at DESC) FILTER (WHERE d.answer IS NOT NULL))[1] AS last_answer
             FROM news.subscriptions s LEFT JOIN news.deliveries d ON d.subscription_id = s.id
             WHERE s.ended_at IS NULL GROUP BY s.id ORDER BY s.created_at, s.id
         """
@@ -133,8 +135,12 @@ class Subscriptions:
         """Make deliveries of updates, and note how far the topic has been read; returns how many were made."""
         made = 0
         with explained(self._engine), self._engine.begin() as connection:
+            connection.execute(_ONE_READER)
+            done = {row.partition: row.offset for row in connection.execute(sa.select(push_positions))}
             known = [_subscription(dict(row)) for row in connection.execute(_ACTIVE).mappings()]
             for read in updates:
+                if read.offset <= done.get(read.partition, 0):
+                    continue
                 if read.update.state == "ended":
                     connection.execute(_OVER, {"event": read.update.event_id, "at": at})
                 made += sum(
@@ -148,32 +154,48 @@ class Subscriptions:
                 connection.execute(row.on_conflict_do_update(index_elements=["partition"], set_={"offset": later}))
         return made
 
-    def due(self, at: datetime, limit: int) -> list[Delivery]:
-        """Deliveries that are to be sent now; no one else gets them for the time of a lease."""
+    def due(self, at: datetime, limit: int, *, mail: bool = True, only: str | None = None) -> list[Delivery]:
+        """Deliveries that are to be sent now, one a subscription; no one else gets them for the time of a lease.
+
+        Those of mail are left out if this process cannot send it.
+        """
         statement = sa.text(
             """
-            UPDATE news.deliveries d SET due_at = :until, attempts = d.attempts + 1
-            FROM news.subscriptions s
-            WHERE s.id = d.subscription_id AND (d.subscription_id, d.event_id, d.sequence) IN (
-                SELECT x.subscription_id, x.event_id, x.sequence
-                FROM news.deliveries x JOIN news.subscriptions y ON y.id = x.subscription_id
-                WHERE x.status = 'waiting' AND x.due_at <= :at AND y.parked_at IS NULL AND y.ended_at IS NULL
-                ORDER BY x.due_at, x.subscription_id, x.event_id LIMIT :limit FOR UPDATE OF x SKIP LOCKED
+            WITH ready AS (
+                SELECT s.id FROM news.subscriptions s
+                WHERE s.parked_at IS NULL AND s.ended_at IS NULL AND (:mail OR s.kind <> 'email')
+                  AND (CAST(:only AS text) IS NULL OR s.id = :only)
+                  AND EXISTS (SELECT FROM news.deliveries d WHERE d.subscription_id = s.id AND d.status = 'waiting')
+                  AND NOT EXISTS (
+                      SELECT FROM news.deliveries d
+                      WHERE d.subscription_id = s.id AND d.status = 'waiting' AND d.due_at > :at)
+                LIMIT :limit FOR UPDATE OF s SKIP LOCKED
+            ), first AS (
+                SELECT DISTINCT ON (d.subscription_id) d.subscription_id, d.event_id, d.sequence
+                FROM news.deliveries d JOIN ready r ON r.id = d.subscription_id
+                WHERE d.status = 'waiting' ORDER BY d.subscription_id, d.record ->> 'at', d.event_id
             )
+            UPDATE news.deliveries d SET due_at = :until, attempts = d.attempts + 1
+            FROM first f JOIN news.subscriptions s ON s.id = f.subscription_id
+            WHERE d.subscription_id = f.subscription_id AND d.event_id = f.event_id AND d.sequence = f.sequence
+              AND d.status = 'waiting' AND d.due_at <= :at
             RETURNING s.*, d.event_id, d.sequence, d.attempts, d.record
             """
         )
+        given = {"at": at, "until": at + LEASE, "limit": limit, "mail": mail, "only": only}
         with explained(self._engine), self._engine.begin() as connection:
-            rows = connection.execute(statement, {"at": at, "until": at + LEASE, "limit": limit}).mappings().all()
+            rows = connection.execute(statement, given).mappings().all()
         return [
             Delivery(_subscription(dict(row)), row["event_id"], row["sequence"], row["attempts"], row["record"])
-            for row in sorted(rows, key=lambda row: (row["record"] or {}).get("at", ""))
+            for row in rows
         ]
 
     def delivered(self, one: Delivery, answer: str, at: datetime) -> None:
-        """Note that a delivery arrived."""
+        """Note that a delivery arrived; what waited for it is due."""
+        of = (deliveries.c.subscription_id == one.subscription.id) & (deliveries.c.status == "waiting")
         with explained(self._engine), self._engine.begin() as connection:
             connection.execute(_row_of(one).values(status="delivered", answer=answer, changed_at=at, record=None))
+            connection.execute(sa.update(deliveries).where(of, deliveries.c.due_at > at).values(due_at=at))
             works = sa.update(subscriptions).where(subscriptions.c.id == one.subscription.id)
             connection.execute(works.values(failing_since=None))
 
@@ -203,18 +225,17 @@ class Subscriptions:
         if (update.state, update.reopened) in told or any(row.sequence >= update.sequence for row in known):
             return False
         superseded = sa.update(deliveries).where(of_event, deliveries.c.status == "waiting")
-        due = (
-            connection.execute(
-                superseded.values(status="superseded", changed_at=at, record=None).returning(deliveries.c.due_at)
+        before = connection.execute(
+            superseded.values(status="superseded", changed_at=at, record=None).returning(
+                deliveries.c.due_at, deliveries.c.attempts
             )
-            .scalars()
-            .all()
-        )
+        ).all()
         record = msgspec.to_builtins(msgspec.structs.replace(update, members=None))
         connection.execute(
             sa.insert(deliveries).values(
                 subscription_id=one.id, event_id=update.event_id, sequence=update.sequence, state=update.state,
-                reopened=update.reopened, status="waiting", attempts=0, due_at=max([at, *due]), changed_at=at, record=record,
+                reopened=update.reopened, status="waiting", attempts=max([0, *(row.attempts for row in before)]),
+                due_at=max([at, *(row.due_at for row in before)]), changed_at=at, record=record,
             )
         )  # fmt: skip
         return True
@@ -237,6 +258,8 @@ _OVER = sa.text(
     """
 )
 """An event that is over is not told to who could not be reached before, and is not told of ends."""
+_ONE_READER = sa.text("SELECT pg_advisory_xact_lock(hashtext('newsburst.push'))")
+"""Of several processes that read the topic, one at a time writes down what it has read."""
 _FILTER = ("edition", "publisher", "words", "publishers")
 _ACTIVE = sa.select(subscriptions).where(subscriptions.c.ended_at.is_(None))
 

@@ -17,7 +17,7 @@ from tests.make import fingerprinted
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef").decode()
-HOSTILE = "<!channel> *bold* [x](https://evil.example) & \u202eevil\r\nBcc: all@example.com"
+HOSTILE = "<!channel> @channel *bold* [x](https://evil.example) & \u202eevil\r\nBcc: all@example.com"
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +51,22 @@ def test_a_webhook_is_a_signed_cloud_event(record):
 
 
 def test_chats_show_hostile_headlines_as_text(hostile):
-    slack = json.loads(posted("slack", "https://a.example", None, hostile, None, NOW).body)["text"]
+    said = json.loads(posted("slack", "https://a.example", None, hostile, None, NOW).body)
+    slack = said["text"]
+    assert said["mrkdwn"] is False
     assert "&lt;!channel&gt;" in slack
     assert "<!channel>" not in slack
     matter = json.loads(posted("mattermost", "https://a.example", None, hostile, None, NOW).body)["text"]
     assert "\\[x\\]\\(https\\://evil" in matter
     assert "\\*bold\\*" in matter
+    assert "@channel" not in matter
+    assert "@\u200bchannel" in matter
     telegram = posted("telegram", "https://api.example/bot1:x/sendMessage?chat_id=7", None, hostile, None, NOW)
     body = json.loads(telegram.body)
     assert telegram.url == "https://api.example/bot1:x/sendMessage"
     assert (body["chat_id"], set(body)) == ("7", {"chat_id", "text"})
     for text in (slack, matter, body["text"]):
+        assert text.count("news.example") == 1
         assert "\u202e" not in text
         assert "\r" not in text
 
@@ -81,6 +86,7 @@ def test_shown_addresses_hold_no_secrets():
         == "https://hooks.example:8443/…"
     )
     assert without_secrets("desk@example.com") == "desk@example.com"
+    assert without_secrets(f"https://hooks.example/services/{'x' * 40}abcd") == "https://hooks.example/…abcd"
 
 
 def test_a_cloud_event_keeps_its_id_however_often_it_is_sent(record):

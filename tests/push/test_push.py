@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 
 import msgspec
 import pytest
@@ -130,13 +132,22 @@ def told(settings, receiver):
     store = Subscriptions(settings.postgres)
     begin = datetime.now(UTC) + timedelta(seconds=1)
 
-    def tell(*states, first=1):
-        updates = of_states(update, *states)
+    offsets = count(1)
+
+    def tell(*states, first=1, of=update):
+        updates = of_states(of, *states)
         for sequence, one in enumerate(updates, first):
-            store.take_in([Read(msgspec.structs.replace(one, sequence=sequence), 0, 1, begin)], {0: 1}, begin)
+            offset = next(offsets)
+            store.take_in([Read(msgspec.structs.replace(one, sequence=sequence), 0, offset, begin)], {0: offset}, begin)
 
     yield store, tell, begin, given["id"]
     store.close()
+
+
+@pytest.fixture
+def other_event(settings, told):
+    (update, *_) = happen(settings, SUBJECTS[1])
+    return update
 
 
 def sent(store, at):
@@ -160,6 +171,54 @@ def test_a_delivery_is_sent_by_one_at_a_time_and_again_when_its_sender_dies(told
     assert sent(store, begin) == ["started"]
     assert sent(store, begin + timedelta(seconds=30)) == []
     assert sent(store, begin + timedelta(minutes=5)) == ["started"]
+
+
+def test_to_a_subscription_one_delivery_is_under_way_and_the_others_wait_as_long(told, other_event):
+    store, tell, begin, _ = told
+    tell("started")
+    tell("started", of=other_event)
+    (one,) = store.due(begin, 10)
+    assert store.due(begin, 10) == []
+    store.failed(one, "429", begin, begin + timedelta(minutes=5))
+    assert store.due(begin + timedelta(minutes=4), 10) == []
+    (again,) = store.due(begin + timedelta(minutes=6), 10)
+    assert (again.event_id, again.attempts) == (one.event_id, 2)
+    store.delivered(again, "204", begin + timedelta(minutes=6))
+    (other,) = store.due(begin + timedelta(minutes=6), 10)
+    assert other.event_id != one.event_id
+
+
+def test_processes_that_read_the_same_updates_make_one_delivery(told, settings, other_event):
+    store, _, begin, _ = told
+    reads = [
+        Read(msgspec.structs.replace(other_event, event_id=f"e{number}", sequence=1), 0, number + 1, begin)
+        for number in range(40)
+    ]
+    stores = [store, Subscriptions(settings.postgres), Subscriptions(settings.postgres)]
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda one: one.take_in(reads, {0: 41}, begin), stores))
+    assert sorted(made) == [0, 0, 40]
+    for one in stores[1:]:
+        one.close()
+
+
+def test_a_cancelled_subscription_gets_nothing_that_waited(told, other_event):
+    store, tell, begin, name = told
+    tell("started")
+    tell("started", of=other_event)
+    (one,) = store.due(begin, 10)
+    store.cancel(name, begin)
+    store.delivered(one, "204", begin)
+    assert store.due(begin + timedelta(hours=1), 10, only=name) == []
+
+
+def test_mail_waits_for_a_process_that_can_send_it(told, settings):
+    store, tell, begin, name = told
+    newsburst(settings, "subscribe", "cancel", name)
+    newsburst(settings, "subscribe", "add", "email", "desk@example.com")
+    tell("started")
+    assert store.due(begin, 10, mail=False) == []
+    assert len(store.due(begin, 10)) == 1
 
 
 def test_what_was_told_is_not_told_again(told):
@@ -210,6 +269,8 @@ def test_readers_do_not_see_the_addresses(told, settings):
     [
         (["webhook", "javascript:alert(1)"], "is no URL"),
         (["slack", "http://"], "is no URL"),
+        (["slack", "http://a.example:0/"], "is no URL"),
+        (["telegram", "https://api.example/bot1/sendMessage"], "has no chat"),
         (["email", "desk"], "is no address of mail"),
         (["slack", "https://a.example", "--secret", "x"], "has no signature"),
         (["webhook", "https://a.example", "--secret", "short"], "at least 16 bytes"),

@@ -1,0 +1,24 @@
+"""When a server wants to be asked again."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+MOST_DIGITS = 9
+"""Digits of a number of seconds that anyone means."""
+
+
+def retry_after(text: str, now: datetime | None = None) -> timedelta | None:
+    """How long a server wants to be left alone: a header of HTTP in seconds or, with `now`, as a date; None if it says nothing.
+
+    https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS:
+        return timedelta(seconds=int(text))
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if now is None:
+        return None
+    return max(timedelta(), (until if until.tzinfo else until.replace(tzinfo=UTC)) - now)
