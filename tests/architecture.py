@@ -31,6 +31,7 @@ BESIDE = {
     "pipeline.codec": "pipeline.records",
     "pipeline.filters": "pipeline.storage",
     "pipeline.printed": "pipeline.records",
+    "pipeline.retry_after": "pipeline.records",
     "pipeline.times": "pipeline.records",
     "pipeline.schemas": "pipeline.files",
     "pipeline.command": "pipeline.cli",
