@@ -27,13 +27,10 @@ PAGES = 200
 """Pages that are open at once."""
 RATE = 500
 """Stories a second."""
-LOADS_A_SECOND = 4
-"""Pages that are loaded meanwhile."""
 PAGE_MS, EVENT_MS = 300.0, 1_000.0
 """What 99 of 100 pages, and half of the updates on a page, may take."""
 SHARE = 0.95
 """Of the throughput of a worker alone, what it keeps."""
-PATHS = ("/", "/clusters", "/search?q=apple", "/api/events")
 
 
 def figures(*, quick: bool) -> Iterable[Figure]:
@@ -129,7 +126,6 @@ async def _live(
 ) -> tuple[list[float], list[float], float]:
     """Milliseconds of pages, of updates on their way to each page, and the share of last updates that pages show."""
     taken_in: dict[tuple[str, int], float] = {}
-    loads: list[float] = []
     timeout = aiohttp.ClientTimeout(total=None)
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=2**20) as session:
@@ -140,17 +136,6 @@ async def _live(
                 update = decode(record.value, EventUpdate)
                 taken_in[update.event_id, update.sequence] = record.timestamp / 1_000
 
-        async def load_pages() -> None:
-            number = 0
-            while True:
-                start = time.perf_counter()
-                async with session.get(address + PATHS[number % len(PATHS)]) as answer:
-                    await answer.read()
-                    assert answer.status == 200, answer.status
-                loads.append((time.perf_counter() - start) * 1_000)
-                number += 1
-                await asyncio.sleep(max(0.0, 1 / LOADS_A_SECOND - (time.perf_counter() - start)))
-
         with process(settings) as worker:
             async with StoryProducer(settings) as producer:
                 for story in stories[:2_000]:
@@ -159,22 +144,31 @@ async def _live(
                 look = stored(settings)
                 await asyncio.to_thread(wait_until, lambda: look() >= 2_000, worker)
                 following = [asyncio.create_task(pages.follow(page)) for page in range(PAGES)]
-                others = [asyncio.create_task(read_topic()), asyncio.create_task(load_pages())]
+                others = [asyncio.create_task(read_topic())]
                 await asyncio.sleep(3)
+                loader = _loader(address)
                 pages.at.clear()
                 start = time.perf_counter()
                 for number, story in enumerate(stories[2_000 : 2_000 + RATE * seconds]):
                     await asyncio.sleep(max(0.0, start + number / RATE - time.perf_counter()))
                     await producer.send(story)
                 await producer.flush()
+                said, _ = await asyncio.to_thread(loader.communicate, b"")
                 await asyncio.sleep(8)
                 await _end([*following, *others])
+    loads = [took for _, took in json.loads(said)]
     delays = [(at - taken_in[key]) * 1_000 for key, times in pages.at.items() if key in taken_in for at in times]
     last: dict[str, int] = {}
     for event, sequence in taken_in:
         last[event] = max(sequence, last.get(event, 0))
     right = sum(shown.get(event) == sequence for shown in pages.shown for event, sequence in last.items())
     return loads, delays, right / (PAGES * len(last))
+
+
+def _loader(address: str) -> subprocess.Popen[bytes]:
+    """A process that loads pages until its input ends."""
+    command = [sys.executable, "-m", "bench.load_pages", address]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

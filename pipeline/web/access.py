@@ -2,12 +2,15 @@
 
 import base64
 import hmac
+import ipaddress
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pipeline.config import Settings
 from pipeline.web.answers import problem
 
 SECURITY_HEADERS = {
@@ -31,9 +34,18 @@ class Access:
     Editors have a token of their own, with which they may read, too.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, editor_token: str | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str | None,
+        editor_token: str | None = None,
+        hosts: Collection[str] | None = None,
+    ) -> None:
+        """With `hosts`, only these names and bare addresses are answered to: a page of another site could else lead a name of
+        its own to this machine, and read what is here (DNS rebinding).
+        """
         self._app = app
-        self._token, self._editor_token = token, editor_token
+        self._token, self._editor_token, self._hosts = token, editor_token, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -60,6 +72,11 @@ class Access:
 
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
+        if self._hosts is not None and not _is_known(headers.get("host", ""), self._hosts):
+            return problem(
+                421,
+                "This server does not answer to that name; if it should, set NEWSBURST_WEB_URL to the address of the pages.",
+            )
         given = _token_of(headers.get("authorization", ""))
         is_editor = self._editor_token is not None and _same(given, self._editor_token)
         if scope["path"].endswith(EDITORS):
@@ -91,6 +108,30 @@ def may_read(authorization: str, *tokens: str | None) -> bool:
     """Whether who sends this header has one of these tokens; without any token, everyone may read."""
     given, wanted = _token_of(authorization), [token for token in tokens if token is not None]
     return not wanted or any(_same(given, token) for token in wanted)
+
+
+def _is_known(host: str, hosts: Collection[str]) -> bool:
+    """Whether a request's `Host` is one of these names, or an address, which no other site's page can have."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in hosts
+    return True
+
+
+def known_hosts(settings: Settings) -> Collection[str] | None:
+    """The names that this server has; None where it listens beyond this machine, and may have any."""
+    try:
+        is_local = ipaddress.ip_address(settings.web_host).is_loopback
+    except ValueError:
+        is_local = settings.web_host == "localhost"
+    if not is_local:
+        return None
+    return {"localhost", urlsplit(settings.web_url or "").hostname or "localhost"}
 
 
 def _token_of(authorization: str) -> str | None:

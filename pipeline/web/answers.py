@@ -3,11 +3,12 @@
 import base64
 import binascii
 import http
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from fastapi.dependencies.models import Dependant
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -53,6 +54,26 @@ class BadRequest(HTTPException):
 
     def __init__(self, detail: str) -> None:
         super().__init__(400, detail)
+
+
+def only_known(request: Request) -> None:
+    """Refuse parameters that the address does not have: a filter that is misspelled would choose everything.
+
+    Raises BadRequest.
+    """
+    known = set(_parameters(request.scope["route"].dependant))
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        raise BadRequest(
+            f"{unknown[0]!r} is no parameter of this address, which has: {', '.join(sorted(known)) or 'none'}."
+        )
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the parameters in the query of an address."""
+    yield from (parameter.alias for parameter in dependant.query_params)
+    for part in dependant.dependencies:
+        yield from _parameters(part)
 
 
 class NotFound(HTTPException):

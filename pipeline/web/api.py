@@ -14,7 +14,7 @@ from pipeline.printed import json_text
 from pipeline.storage import browse
 from pipeline.storage.read import Row
 from pipeline.web.access import may_read
-from pipeline.web.answers import CSV, JSON, NDJSON, PROBLEMS, BadRequest, NotFound, key_of, many, one, page
+from pipeline.web.answers import CSV, JSON, NDJSON, PROBLEMS, BadRequest, NotFound, key_of, many, one, only_known, page
 from pipeline.web.hub import InvalidPosition, Position, parse, written
 from pipeline.web.source import Source
 
@@ -77,7 +77,9 @@ ROWS: dict[int | str, dict[str, Any]] = {
 ONE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The thing.", "content": {JSON: {"schema": {"type": "object"}}}}
 }
-router = APIRouter(prefix="/api", default_response_class=Response, responses=PROBLEMS)
+router = APIRouter(
+    prefix="/api", default_response_class=Response, responses=PROBLEMS, dependencies=[Depends(only_known)]
+)
 
 
 @router.get("/events", responses=ROWS, tags=["events"])

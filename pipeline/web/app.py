@@ -15,7 +15,7 @@ from pipeline import __version__
 from pipeline.config import Settings
 from pipeline.storage.engine import DatabaseError, InvalidValue, NotMigrated, TooSlow
 from pipeline.web import amend, api, feeds, pages, static
-from pipeline.web.access import Access
+from pipeline.web.access import Access, known_hosts
 from pipeline.web.answers import problem
 from pipeline.web.cards import Cards
 from pipeline.web.deadline import Deadline
@@ -61,7 +61,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(static.router)
     app.add_middleware(WithoutEmptyFields)
     app.add_middleware(Deadline)
-    app.add_middleware(Access, token=settings.token(), editor_token=settings.editor_token())
+    app.add_middleware(
+        Access, token=settings.token(), editor_token=settings.editor_token(), hosts=known_hosts(settings)
+    )
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(DatabaseError, _database_error)

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from xml.etree import ElementTree as ET
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from pipeline.filters import EventFilter
@@ -18,14 +18,20 @@ from pipeline.printed import iso, shown
 from pipeline.storage import browse
 from pipeline.storage.read import Row
 from pipeline.web import phrases
-from pipeline.web.answers import PROBLEMS, tagged
+from pipeline.web.answers import PROBLEMS, only_known, tagged
 from pipeline.web.api import From, Wanted
 from pipeline.web.source import Source
 
 ENTRIES = 50
 ATOM = "http://www.w3.org/2005/Atom"
 NO_EVENT_YET = datetime(1970, 1, 1, tzinfo=UTC)
-router = APIRouter(prefix="/feeds", tags=["feeds"], default_response_class=Response, responses=PROBLEMS)
+router = APIRouter(
+    prefix="/feeds",
+    tags=["feeds"],
+    default_response_class=Response,
+    responses=PROBLEMS,
+    dependencies=[Depends(only_known)],
+)
 
 
 @router.get(

@@ -68,6 +68,10 @@ def test_services_and_worker_end_with_up_however_it_ends(environment, tmp_path, 
         sent = subprocess.run([NEWSBURST, "doctor"], env=environment, capture_output=True, text=True, check=False)
         assert sent.returncode == 0, sent.stdout
         assert "breaking" in newsburst(environment, "report", "breaking").lower()
+        for child in psutil.Process(process.pid).children(recursive=True):  # what is beside the worker is started again
+            if child.cmdline()[-2:] == ["pipeline.command", "push"]:
+                child.kill()
+        wait_for_line(output, "push ended and is started again", process)
     process.send_signal(end)
     assert process.wait(40) == {signal.SIGINT: 0, signal.SIGTERM: 143, signal.SIGKILL: -9}[end]
     deadline = time.monotonic() + 30

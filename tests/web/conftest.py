@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 import sqlalchemy as sa
+from pydantic import SecretStr
 
 from pipeline.config import Settings
 from pipeline.storage.engine import create_engine
@@ -81,8 +82,9 @@ def archive_settings(kafka, postgres_server, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def archive(archive_settings, tmp_path_factory):
-    """The address of a server of these."""
-    with serving(archive_settings, tmp_path_factory.mktemp("web") / "web.log") as address:
+    """The address of a server of these, on which editors correct."""
+    served = archive_settings.model_copy(update={"web_editor_token": SecretStr("quill")})
+    with serving(served, tmp_path_factory.mktemp("web") / "web.log") as address:
         yield address
 
 

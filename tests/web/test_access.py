@@ -133,3 +133,22 @@ def test_without_postgres_and_kafka_pages_say_so_and_come_back(settings, databas
     elsewhere(prepare, settings)
     with serving(settings, tmp_path / "web.log") as address:
         wait_for(lambda: httpx.get(f"{address}/api/health").json()["ready"])
+
+
+def test_names_of_other_sites_are_not_answered_to(archive):
+    for host, status in (
+        ("evil.example", 421),
+        ("localhost:1", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8080", 200),
+        ("[", 421),
+    ):
+        assert httpx.get(f"{archive}/api/health", headers={"Host": host}).status_code == status, host
+
+
+def test_parameters_that_an_address_does_not_have_are_refused(archive):
+    answer = httpx.get(f"{archive}/api/events?langauge=en")
+    assert answer.status_code == 400
+    assert "'langauge' is no parameter of this address, which has: after, edition," in answer.json()["detail"]
+    assert httpx.get(f"{archive}/feeds/atom.xml?word=x").status_code == 400
+    assert httpx.get(f"{archive}/?utm_source=x").status_code == 200

@@ -14,6 +14,7 @@ def paths(client, an_event):
         "/",
         "/?edition=en&words=nothing-like-this",
         f"/events/{event}",
+        f"/events/{event}/amend",
         f"/stories?id={story}",
         "/clusters",
         f"/clusters/{an_event['cluster_id']}",
@@ -28,7 +29,8 @@ def paths(client, an_event):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1320, 390])
 def test_every_page_is_readable_by_all_in_every_theme_and_width(archive, client, an_event, browser, theme, width):
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    editor = {"username": "ann", "password": "quill", "send": "always"}
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, http_credentials=editor)
     page, said, asked = context.new_page(), [], []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
