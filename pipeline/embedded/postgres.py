@@ -22,6 +22,8 @@ from urllib.parse import quote
 from pipeline.embedded.guard import Guarded, as_user
 from pipeline.embedded.ports import answers, free_ports
 
+SETTINGS = ("-c", "max_connections=100", "-c", "autovacuum_naptime=10s")
+"""What is not as it is by default. Until a new table is analysed, searches in it read all of it."""
 START_SECONDS = 60
 USER = "pgserver"
 SHARED = Path("/var/lib/newsburst")
@@ -66,7 +68,7 @@ class EmbeddedPostgres:
                 f"Something answers at port {self._port} of 127.0.0.1 already: choose another port."
             )
         port = self._port or free_ports(1)[0]
-        options = ["-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", "", "-c", "max_connections=100"]
+        options = ["-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", "", *SETTINGS]
         command = [str(programs / "postgres"), *options]
         self._service = Guarded(command, signal.SIGINT, self.folder / "postgres.log", user)
         self.uri = f"postgresql://postgres:{quote(password)}@127.0.0.1:{port}/newsburst"
