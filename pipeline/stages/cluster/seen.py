@@ -1,5 +1,6 @@
 """Seen stories: what is remembered of each story, to tell a story that is sent again from a revised one, and to move it."""
 
+from array import array
 from typing import NamedTuple
 
 import numpy as np
@@ -28,15 +29,15 @@ class SeenStory(NamedTuple):
 
 def pack(ids: Ids, weights: NDArray[np.int64], headline_length: int, simhash: int) -> bytes:
     """What a story adds to its cluster, and its SimHash, in 8 bytes a token and 12 more."""
-    head = np.array([headline_length, simhash >> 32, simhash & 0xFFFF_FFFF], np.uint32)
-    return np.concatenate((head, ids.astype(np.uint32), weights.astype(np.uint32))).tobytes()
+    head = headline_length, simhash >> 32, simhash & 0xFFFF_FFFF
+    return array("I", [*head, *ids.tolist(), *weights.tolist()]).tobytes()
 
 
 def unpack(vector: bytes) -> tuple[Ids, NDArray[np.int64], int, int]:
     """What was packed: tokens, their weights, how many of them are the headline's, and the SimHash."""
     numbers = np.frombuffer(vector, np.uint32).astype(np.int64)
-    half = len(numbers[3:]) // 2
     headline_length, upper, lower = numbers[:3].tolist()
+    half = len(numbers[3:]) // 2
     return numbers[3 : 3 + half], numbers[3 + half :], headline_length, upper << 32 | lower
 
 
