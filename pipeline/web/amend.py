@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from typing import Annotated, Any
+from operator import itemgetter
+from typing import Annotated
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Header, Request
@@ -115,7 +116,7 @@ def _form(
     request: Request, source: Source, event_id: str, by: str, *, status: int = 200, said: str | None = None
 ) -> Response:
     event = event_of(source, event_id)
-    stories: list[dict[str, Any]] = source.reader.report("event", event=event_id, limit=MOST_STORIES)
+    stories = sorted(source.reader.report("event", event=event_id, limit=MOST_STORIES), key=itemgetter("crawled_at"))
     related = [
         row for row in source.reader.report("related-events", event=event_id) if row["edition"] == event["edition"]
     ]

@@ -96,7 +96,7 @@ def amended(row: Mapping[str, Any]) -> str:
     return {
         "dismiss": "dismissed",
         "reinstate": "reinstated",
-        "pin": f"headline pinned, “{row['headline']}”," if row["headline"] else "headline let go",
+        "pin": f"headline pinned, “{row['headline']}”," if row["headline"] else "headline unpinned",
         "merge": "merged with another cluster",
         "move": f"{moved} moved" if row["stories"] else "merged with another cluster",
         "split": f"{moved} split off",

@@ -130,7 +130,7 @@ def test_editors_amend_from_the_page_of_an_event_and_nobody_else_does(settings, 
         )
         assert reader.rows("SELECT * FROM news.amendments") == []
         page = client.get(path, auth=("ann", "quill"))
-        assert "you are ann" in page.text
+        assert "as ann" in page.text
         assert len(re.findall('type="checkbox"', page.text)) >= 15
         answer = client.post(path, data={"action": "pin", "headline": "<b>Told</b> anew"}, auth=("ann", "quill"))
         assert (answer.status_code, answer.headers["location"]) == (303, f"/events/{event}#corrections")

@@ -44,3 +44,19 @@ def test_a_merged_cluster_lives_on_as_its_survivor():
     assert {lifetimes.resolve(cluster_id) for cluster_id in "abc"} == {"c"}
     lifetimes.set(17, 17)
     assert list(lifetimes.expire()) == ["c"]
+
+
+def test_clusters_that_are_bound_die_together_also_after_one_was_merged():
+    lifetimes = lifetimes_with(a=0, b=1, c=2)
+    lifetimes.bind(["a", "b"])
+    lifetimes.merge("a", "c")
+    lifetimes.touch("c")
+    lifetimes.set(9, 9)
+    lifetimes.touch("c")  # what comes to the survivor keeps the other alive, and the other way round
+    lifetimes.set(15, 15)
+    assert list(lifetimes.expire()) == []
+    lifetimes.touch("b")
+    lifetimes.set(24, 24)
+    assert list(lifetimes.expire()) == []
+    lifetimes.set(26, 26)
+    assert set(lifetimes.expire()) == {"b", "c"}
