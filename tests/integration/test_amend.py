@@ -8,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from pipeline.codec import decode, encode
+from pipeline.evaluation.labels import read_labels
 from pipeline.records import AMENDMENT, Amendment, EventUpdate
 from pipeline.replay import AmendmentStep
 from tests import sample
@@ -77,9 +78,9 @@ def test_amendments_change_clusters_and_events_and_the_replay_knows_them(setting
     assert updates[first].dismissed
     of = {row["id"]: row["cluster_id"] for row in reader.rows("SELECT id, cluster_id FROM news.stories")}
     assert of[stories[1]] == of[stories[2]] != of[stories[0]]
-    lines = run("amend", "labels", settings=settings).output.splitlines()
-    assert lines[0] == "story_id,event"
-    labels = dict(line.split(",") for line in lines[1:])
+    path = tmp_path / "labels.csv"
+    path.write_text(run("amend", "labels", settings=settings).output)
+    labels = read_labels(str(path)).events  # as `newsburst fit` reads them
     assert labels[stories[1]] == labels[stories[2]] != labels[stories[0]]
     listed = json.loads(run("amend", "list", "--event", first, "--json", settings=settings).output)
     assert [(row["action"], row["amended_by"], row["reason"]) for row in listed][-1] == ("dismiss", "ann", "a quiz")
