@@ -20,6 +20,7 @@ from pipeline.kafka.dead_letters import FROM
 from pipeline.kafka.decode import decode_record
 from pipeline.kafka.topics import RETRY
 from pipeline.records import AMENDMENT, TICK, Amended, Assignment, Cluster, EventUpdate, Record
+from pipeline.stages.detect.stage import check_moves
 from pipeline.storage.write import Writer
 
 STAGE = "store"
@@ -40,7 +41,10 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
         kind = kinds.get(source.topic, Assignment)
         is_tombstone = source.value is None and kind is Cluster  # of an expired cluster, which Postgres keeps
         if not is_tombstone and TICK not in source.headers:
-            records.append(decode_record(source, Amended if AMENDMENT in source.headers else kind))
+            found = decode_record(source, Amended if AMENDMENT in source.headers else kind)
+            if isinstance(found, Amended):
+                check_moves(found)
+            records.append(found)
             sources.append(source)
         return "done"
 

@@ -50,7 +50,8 @@ def decode(value: bytes | None, kind: type[R]) -> R:
     Raises InvalidRecord, whose message names the field and what it should be.
     """
     if not value:
-        raise InvalidRecord(f"The message is empty; it should be a {kind.__name__} as a JSON object.")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InvalidRecord(f"The message is empty; it should be {article} {kind.__name__} as a JSON object.")
     try:
         record = msgspec.json.decode(value, type=kind)
         return cast("R", _with_unknown_fields(record, value)) if isinstance(record, Story) else record
@@ -59,6 +60,10 @@ def decode(value: bytes | None, kind: type[R]) -> R:
             raise InvalidRecord(_complaint(value, str(error))) from None
         what, _, where = str(error).partition(" - at ")
         field = where.strip("`").removeprefix("$").lstrip(".") or "the message"
+        if long := re.search(r"of length <= (\d+)", what):
+            what = f"it has more than {int(long[1]):,} characters or entries"
+        elif re.search("of length >= 1", what):
+            what = "it is empty"
         raise InvalidRecord(f"Wrong {kind.__name__}: {field}: {what}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRecord(f"Not JSON in UTF-8: {error}.") from None

@@ -201,7 +201,9 @@ class Amended(Record, frozen=True, kw_only=True):
     amendment: Amendment
     position: Annotated[int, Meta(description="Offset of the amendment on `fingerprints`.")]
     stream_time: Time
-    refused: Annotated[str | None, Meta(description="Why it changed nothing.")] = None
+    refused: Annotated[
+        Annotated[str, Meta(max_length=MAX_TITLE)] | None, Meta(description="Why it changed nothing.")
+    ] = None
     cluster_id: Annotated[
         Id | None, Meta(description="The cluster that holds the stories now, or that of the event.")
     ] = None
@@ -320,6 +322,12 @@ class EventUpdate(Record, frozen=True, kw_only=True):
     ] = None
     publishers_total: Annotated[int | None, Meta(description="Publisher families of the event so far.")] = None
     reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
+    ended_at: Annotated[
+        Time | None,
+        Meta(
+            description="When it ended: when its window was empty, or stream time if it ended before; none while it is active."
+        ),
+    ] = None
     dismissed: Annotated[bool, Meta(description="Somebody said by hand that it is no event: it is over.")] = False
     amendment_id: Annotated[str | None, Meta(description="The amendment that caused this update.")] = None
     members: Annotated[
@@ -348,6 +356,8 @@ class EventMark(Record, frozen=True, kw_only=True):
     retractions: Annotated[int, Meta(description="How many of its stories were retracted while it was active.")] = 0
     reopened: Annotated[int, Meta(description="How often it broke again after it had ended.")] = 0
     dismissed: Annotated[bool, Meta(description="Whether it was dismissed by hand.")] = False
+    ended_at: Annotated[int | None, Meta(description="When it ended; missing while it is active.")] = None
+    merged_into: Annotated[str | None, Meta(description="The event that it went on in.")] = None
     headline: Annotated[str | None, Meta(description="The headline that was pinned by hand.")] = None
 
 

@@ -35,11 +35,12 @@ COMMENT ON COLUMN news.amendments.refused IS 'Why it changed nothing; none if it
 COMMENT ON COLUMN news.amendments.event_id IS 'The event that it is about, if it is about one.';
 COMMENT ON COLUMN news.amendments.headline IS 'The headline that was pinned.';
 COMMENT ON COLUMN news.amendments.cluster_id IS 'The cluster that holds the stories since, or that of the event.';
-COMMENT ON COLUMN news.amendments.clusters IS 'The clusters that stories left or that were merged.';
-COMMENT ON COLUMN news.amendments.stories IS 'The ids of the stories that were moved.';
+COMMENT ON COLUMN news.amendments.clusters IS 'The clusters that stories left or that were merged; if none were, those that were named.';
+COMMENT ON COLUMN news.amendments.stories IS 'The ids of the stories that were moved; if none were, of those that were named.';
 
 ALTER TABLE news.stories ADD COLUMN amended bigint;
 COMMENT ON COLUMN news.stories.amended IS 'Log position of the amendment that put it into its cluster; none if none did.';
+COMMENT ON COLUMN news.events.ended_at IS 'When it ended; none while it is active.';
 ALTER TABLE news.events ADD COLUMN dismissed boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN news.events.dismissed IS 'Whether somebody dismissed it by hand: it is no event.';
 """

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from pipeline.cli.output import print_csv, print_json, print_rows
+from pipeline.cli.output import counted, print_csv, print_json, print_rows
+from pipeline.cli.report import Edition
 from pipeline.config import load
 from pipeline.kafka.producer import send_amendment
 from pipeline.records import Amendment
@@ -61,14 +62,15 @@ def move(stories: tuple[str, ...], to: str, by: str, reason: str | None, as_json
 
 @amend_command.command("split")
 @click.argument("stories", nargs=-1, required=True, metavar="STORY...")
+@click.option("--edition", type=Edition(), help="Their edition, where stories of several have these names.")
 @_asking
-def split(stories: tuple[str, ...], by: str, reason: str | None, as_json: bool) -> None:
+def split(stories: tuple[str, ...], edition: str | None, by: str, reason: str | None, as_json: bool) -> None:
     """Split STORIES, by id or URL, off into a cluster of their own.
 
     \b
     Example: newsburst amend split 41890 41907 41911
     """  # noqa: D301 - \b is click's mark for lines to keep
-    _amend(as_json, lambda reader: amendments.of_stories(reader, stories, by, reason=reason))
+    _amend(as_json, lambda reader: amendments.of_stories(reader, stories, by, edition=edition, reason=reason))
 
 
 @amend_command.command("merge")
@@ -132,8 +134,8 @@ def list_(event: str | None, limit: int, as_json: bool) -> None:
     elif not rows:
         click.echo("Nothing was amended.")
     else:
-        columns = ["amended_at", "amended_by", "action", "event_id", "cluster_id", "reason", "refused"]
-        print_rows(rows, columns, "Amendments")
+        told = [{**row, "what": _what(row), "reason": row["reason"] or ""} for row in rows]
+        print_rows(told, ["amended_at", "amended_by", "what", "reason"], "Amendments")
 
 
 @amend_command.command("labels")
@@ -146,7 +148,7 @@ def labels() -> None:
     with _reader() as reader:
         rows = amendments.labels(reader)
     if not rows:
-        raise click.ClickException("No cluster was amended, so that there are no labels.")
+        raise click.ClickException("No stories were moved and no clusters merged, so that there are no labels.")
     print_csv(rows)
 
 
@@ -171,15 +173,14 @@ def _amend(as_json: bool, ask: Callable[[Reader], Amendment]) -> None:
     if as_json:
         print_json(found or {"id": amendment.id})
     if found is None:
-        click.echo(
-            f"{amendment.id} is on its way: no worker has taken it in within {WAIT_S:.0f} s. `newsburst amend list` shows it "
-            "then, or `newsburst dlq list` why not.",
-            err=as_json,
+        raise click.ClickException(
+            f"Amendment {amendment.id} is on its way, but no worker has taken it in within {WAIT_S:.0f} s. Is one running? "
+            "`newsburst amend list` shows it then, or `newsburst dlq list` why not."
         )
-    elif found["refused"]:
+    if found["refused"]:
         raise click.ClickException(f"Nothing was changed: {found['refused']}.")
-    elif not as_json:
-        click.echo(f"{_said(found)} (amendment {amendment.id}).")
+    if not as_json:
+        click.echo(f"{_said(found)}.")
 
 
 def _outcome(reader: Reader, amendment_id: str) -> dict[str, Any] | None:
@@ -191,11 +192,24 @@ def _outcome(reader: Reader, amendment_id: str) -> dict[str, Any] | None:
 
 def _said(found: dict[str, Any]) -> str:
     """What an amendment changed, in words."""
-    event, cluster = found["event_id"], found["cluster_id"]
+    event, cluster, stories = found["event_id"], found["cluster_id"], counted(len(found["stories"]), "story", "stories")
     return {
         "dismiss": f"Event {event} is dismissed",
         "reinstate": f"Event {event} is reinstated",
-        "pin": f"Event {event} has the headline of its stories again"
+        "pin": f"Event {event} has the headline of its most central story"
         if found["headline"] is None
-        else f"Event {event} has its headline",
-    }.get(found["action"], f"Cluster {cluster} holds the stories now")
+        else f"Event {event} has the headline {found['headline']!r}",
+        "split": f"{stories} split off into cluster {cluster}",
+        "merge": f"Merged into cluster {cluster}: {', '.join(found['clusters'])}",
+        "move": f"{stories} moved to cluster {cluster}"
+        if found["stories"]
+        else f"Merged into cluster {cluster}, as all was moved: {', '.join(found['clusters'])}",
+    }[found["action"]]
+
+
+def _what(found: dict[str, Any]) -> str:
+    """The same, or why nothing was changed."""
+    if not found["refused"]:
+        return _said(found)
+    of = found["event_id"] or ", ".join([*found["stories"][:3], *found["clusters"][:3]])
+    return f"{found['action']} {of}: refused, {found['refused']}"

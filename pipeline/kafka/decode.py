@@ -5,7 +5,7 @@ from aiokafka.structs import ConsumerRecord
 
 from pipeline.codec import InvalidRecord, R, decode
 from pipeline.kafka.consumer import UnreadableRecord
-from pipeline.records import Amendment, Tick
+from pipeline.records import AMENDMENT, Amendment, Tick
 from pipeline.times import from_millis
 
 
@@ -23,6 +23,11 @@ def decode_tick(record: ConsumerRecord) -> Tick:
 
 
 def decode_amendment(record: ConsumerRecord) -> Amendment:
-    """The amendment that a record of `fingerprints` is, with the time at which the broker took it in. Raises InvalidRecord."""
-    amendment = decode_record(record, Amendment)
-    return msgspec.structs.replace(amendment, at=from_millis(max(0, record.timestamp)))
+    """The amendment that a record is, with the time at which the broker took it in: on `amendments`, where it came first.
+
+    Raises InvalidRecord.
+    """
+    amendment, at = decode_record(record, Amendment), from_millis(max(0, record.timestamp))
+    if AMENDMENT in record.headers and amendment.at is not None:
+        at = min(at, amendment.at)
+    return msgspec.structs.replace(amendment, at=at)

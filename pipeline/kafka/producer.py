@@ -14,14 +14,25 @@ from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.connection import connection
 from pipeline.records import Amendment, Record, Story
 
-TIMEOUT_S, STOP_S = 20.0, 5.0
+TIMEOUT_S, STOP_S = 20.0, 2.0
 """Seconds in which the broker must have what is delivered, and that closing may take."""
+AMENDMENT_S = 8.0
+"""Seconds that somebody who amends waits for the broker."""
 
 
 async def send_amendment(settings: Settings, amendment: Amendment) -> None:
-    """Put an amendment into the topic `amendments`; the broker has it when this returns. Raises BrokerError."""
-    async with _Producer(settings, "amendments") as producer:
-        await producer.deliver(amendment.edition, [amendment])
+    """Put an amendment into the topic `amendments`; the broker has it when this returns.
+
+    Raises BrokerError; the amendment may come through nevertheless.
+    """
+    try:
+        async with asyncio.timeout(AMENDMENT_S), _Producer(settings, "amendments") as producer:
+            await producer.deliver(amendment.edition, [amendment])
+    except TimeoutError:
+        raise BrokerError(
+            f"Kafka at {settings.kafka} (NEWSBURST_KAFKA) did not answer within {AMENDMENT_S:.0f} s. Amendment {amendment.id} "
+            "may come through yet: see `newsburst amend list` before you ask again."
+        ) from None
 
 
 class _Producer:

@@ -46,5 +46,8 @@ def check(amendment: Amendment) -> None:
         raise InvalidRecord(f"Wrong Amendment: event_id: `{amendment.action}` {wanted}.")
     if amendment.headline is not None and (amendment.action != "pin" or not amendment.headline.strip()):
         raise InvalidRecord("Wrong Amendment: headline: only `pin` has one, and it is not empty.")
+    for name in ("by", "reason", "headline"):
+        if "\0" in (getattr(amendment, name) or ""):
+            raise InvalidRecord(f"Wrong Amendment: {name}: it holds the character NUL.")
     if not amendment.by.strip():
         raise InvalidRecord("Wrong Amendment: by: it should name who asks for it.")

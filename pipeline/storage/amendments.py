@@ -1,11 +1,12 @@
 """Amendments: what a correction by hand names, looked up; and what became of those that were asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import uuid4
 
 from pipeline.codec import decode, encode
 from pipeline.records import Amendment
+from pipeline.stages.amend import check
 from pipeline.storage.read import Reader, Row
 
 _COLUMNS = """a.id, a.edition, a.action, a.amended_by, a.amended_at, a.reason, a.refused, a.event_id, a.headline, a.cluster_id,
@@ -17,29 +18,41 @@ class CannotAmend(ValueError):
 
 
 def of_stories(
-    reader: Reader, stories: Sequence[str], by: str, *, to: str | None = None, reason: str | None = None
+    reader: Reader,
+    stories: Sequence[str],
+    by: str,
+    *,
+    to: str | None = None,
+    edition: str | None = None,
+    reason: str | None = None,
 ) -> Amendment:
     """Move stories, by id or URL, to the cluster `to` (or that of an event), or split them off.
 
-    Raises CannotAmend, and InvalidRecord for what no amendment can say.
+    An id names a story within its edition: that of `to`, or the one that is named. Raises CannotAmend, and InvalidRecord for
+    what no amendment can say.
     """
+    target = None if to is None else _cluster(reader, to)
+    edition = edition if target is None else target["edition"]
     found = reader.rows(
-        "SELECT id, url, edition FROM news.stories WHERE id = ANY(:names) OR url = ANY(:names) ORDER BY crawled_at",
-        names=list(stories),
+        "SELECT id, url, edition FROM news.stories WHERE (id = ANY(:names) OR url = ANY(:names)) "
+        "AND (CAST(:edition AS text) IS NULL OR edition = :edition) ORDER BY received_at",
+        names=_texts(stories),
+        edition=edition,
     )
-    by_name = {name: row for row in found for name in (row["id"], row["url"])}
-    _all_known("story", stories, by_name)
-    rows = [by_name[name] for name in dict.fromkeys(stories)]
-    editions = {row["edition"] for row in rows}
-    clusters = [] if to is None else [_cluster(reader, to)]
-    editions |= {cluster["edition"] for cluster in clusters}
+    by_name = {name: row for row in found for name in (row["id"], row["url"])}  # the latest of each name
+    _all_known(stories, by_name, edition)
+    editions = sorted({row["edition"] for row in found})
+    if len(editions) > 1:
+        raise CannotAmend(
+            f"Stories of these names are in several editions, {', '.join(editions)}: say in which, by --edition."
+        )
     return _asked(
-        editions,
-        "split" if to is None else "move",
+        editions[0],
+        "split" if target is None else "move",
         by,
         reason,
-        stories=list(dict.fromkeys(row["id"] for row in rows)),
-        clusters=[cluster["id"] for cluster in clusters],
+        stories=list(dict.fromkeys(by_name[name]["id"] for name in stories)),
+        clusters=[] if target is None else [target["id"]],
     )
 
 
@@ -48,13 +61,10 @@ def of_clusters(reader: Reader, names: Sequence[str], by: str, *, reason: str | 
     clusters = [_cluster(reader, name) for name in dict.fromkeys(names)]
     if len({cluster["id"] for cluster in clusters}) == 1:
         raise CannotAmend(f"These are one cluster already: {clusters[0]['id']!r}.")
-    return _asked(
-        {cluster["edition"] for cluster in clusters},
-        "merge",
-        by,
-        reason,
-        clusters=list(dict.fromkeys(cluster["id"] for cluster in clusters)),
-    )
+    editions = sorted({cluster["edition"] for cluster in clusters})
+    if len(editions) > 1:
+        raise CannotAmend(f"These are of several editions, {', '.join(editions)}: clusters of one can be merged.")
+    return _asked(editions[0], "merge", by, reason, clusters=list(dict.fromkeys(cluster["id"] for cluster in clusters)))
 
 
 def of_event(
@@ -63,39 +73,59 @@ def of_event(
     """Dismiss, reinstate or pin an event. Raises as `of_stories` does."""
     found = _event(reader, event_id)
     if found is None:
-        raise CannotAmend(f"There is no event {event_id!r}.")
+        hint = " That is a cluster: an event's id begins with e." if event_id.startswith("c") else ""
+        raise CannotAmend(f"There is no event {event_id!r}.{hint}")
+    if found["merged_into"] is not None:
+        raise CannotAmend(f"Event {event_id!r} went on in {found['merged_into']!r}: amend that.")
+    if action in {"dismiss", "reinstate"} and found["dismissed"] == (action == "dismiss"):
+        raise CannotAmend(
+            f"Event {event_id!r} {'is dismissed already' if action == 'dismiss' else 'was not dismissed'}."
+        )
     fields = {"clusters": [found["cluster_id"]], "event_id": event_id, "headline": headline}
-    return _asked({found["edition"]}, action, by, reason, **fields)
+    return _asked(found["edition"], action, by, reason, **fields)
 
 
-def _asked(editions: set[str], action: str, by: str, reason: str | None, **fields: Any) -> Amendment:
-    if len(editions) > 1:
-        raise CannotAmend(f"These are of several editions, {', '.join(sorted(editions))}: an amendment is of one.")
-    (edition,) = editions
-    amendment = {"id": uuid4().hex, "edition": edition, "action": action, "by": by, "reason": reason or None, **fields}
-    made = Amendment(**amendment)
-    return decode(encode(made), Amendment)  # which sees to lengths
+def _asked(edition: str, action: str, by: str, reason: str | None, **fields: Any) -> Amendment:
+    given = {"id": uuid4().hex, "edition": edition, "action": action, "by": by, "reason": reason or None, **fields}
+    _texts([text for text in (by, reason, fields.get("headline")) if text is not None])
+    amendment = decode(encode(Amendment(**given)), Amendment)  # which sees to lengths
+    check(amendment)
+    return amendment
+
+
+def _texts(names: Sequence[str]) -> list[str]:
+    """These, if they are text at all. Raises CannotAmend."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise CannotAmend(f"{name!a} is no text in UTF-8.") from None
+    return list(names)
 
 
 def _event(reader: Reader, event_id: str) -> Row | None:
-    statement = "SELECT id, edition, cluster_id FROM news.events WHERE id = :event AND sequence > 0"
-    return next(iter(reader.rows(statement, event=event_id)), None)
+    statement = """
+        SELECT e.id, e.edition, e.cluster_id, e.dismissed, e.merged_into FROM news.events e WHERE e.id = :event AND e.sequence > 0
+    """
+    return next(iter(reader.rows(statement, event=_texts([event_id])[0])), None)
 
 
 def _cluster(reader: Reader, name: str) -> Row:
-    """The cluster of this name, or that of the event of this name."""
-    found = reader.rows("SELECT id, edition FROM news.clusters WHERE id = :name", name=name)
-    if not found and (event := _event(reader, name)):
-        found = [{"id": event["cluster_id"], "edition": event["edition"]}]
+    """The cluster of this name, or that of the event of this name; the one that it was merged into, if it was."""
+    found = reader.rows(
+        "SELECT c.id, c.edition FROM news.clusters c WHERE c.id = news.surviving_cluster(coalesce("
+        "(SELECT e.cluster_id FROM news.events e WHERE e.id = :name AND e.sequence > 0), :name))",
+        name=_texts([name])[0],
+    )
     if not found:
         raise CannotAmend(f"There is no cluster or event {name!r}.")
     return found[0]
 
 
-def _all_known(kind: str, names: Sequence[str], known: dict[str, Any]) -> None:
+def _all_known(names: Sequence[str], known: Collection[str], edition: str | None) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise CannotAmend(f"There is no {kind} {unknown[0]!r}.")
+        raise CannotAmend(f"There is no story {unknown[0]!r}{'' if edition is None else f' in edition {edition}'}.")
 
 
 def outcome(reader: Reader, amendment_id: str) -> Row | None:
@@ -111,7 +141,8 @@ def amendments(reader: Reader, *, event_id: str | None = None, limit: int = 100)
             SELECT FROM news.events e CROSS JOIN LATERAL news.cluster_family(e.cluster_id) part
             WHERE e.id = :event AND (part = a.cluster_id OR part = ANY(a.clusters)) AND a.event_id IS NULL)"""
     chosen = of_event if event_id is not None else ""
-    statement = f"SELECT {_COLUMNS} FROM news.amendments a {chosen} ORDER BY a.amended_at DESC, a.id LIMIT :limit"  # noqa: S608 - our own names
+    newest = "ORDER BY a.amended_at DESC, a.position DESC, a.id LIMIT :limit"
+    statement = f"SELECT {_COLUMNS} FROM news.amendments a {chosen} {newest}"  # noqa: S608 - our own names
     return reader.rows(statement, event=event_id, limit=limit)
 
 
@@ -124,10 +155,10 @@ def labels(reader: Reader) -> list[Row]:
             FROM news.amendments a CROSS JOIN LATERAL unnest(a.clusters || a.cluster_id) part
             WHERE a.refused IS NULL AND a.action IN ('move', 'split', 'merge')
         )
-        SELECT DISTINCT ON (s.id) s.id AS story_id, t.id AS event
+        SELECT DISTINCT ON (s.id, s.edition) s.id AS story_id, t.id AS event
         FROM touched t CROSS JOIN LATERAL news.cluster_family(t.id) part
         JOIN news.stories s ON s.cluster_id = part
         WHERE NOT s.retracted
-        ORDER BY s.id, s.received_at DESC
+        ORDER BY s.id, s.edition, s.received_at DESC
         """
     )

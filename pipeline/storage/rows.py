@@ -80,8 +80,8 @@ def amendment_row(record: Amended) -> Row:
         "event_id": asked.event_id,
         "headline": asked.headline,
         "cluster_id": record.cluster_id,
-        "clusters": sorted({story.cluster_id for story in record.moved} | {*record.merged}),
-        "stories": [story.id for story in record.moved],
+        "clusters": sorted({story.cluster_id for story in record.moved} | {*record.merged} or {*asked.clusters}),
+        "stories": [story.id for story in record.moved] or asked.stories,
     }
 
 
@@ -119,7 +119,7 @@ def event_row(record: EventUpdate) -> Row:
         "state": record.state,
         "headline": record.headline,
         "started_at": record.at if record.sequence == 1 else record.started_at if record.sequence else None,
-        "ended_at": record.at if record.state == "ended" else None,
+        "ended_at": (record.ended_at or record.at) if record.state == "ended" else None,
         "updated_at": record.at,
         "first_seen": record.first_seen,
         "last_seen": record.last_seen,

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Annotated
 from urllib.parse import parse_qs, quote
@@ -21,7 +22,7 @@ from pipeline.web.api import From, event_of
 from pipeline.web.pages import MOST_STORIES, page
 from pipeline.web.source import Source
 
-WAIT_S, LOOK_S = 8.0, 0.2
+WAIT_S, LOOK_S = 5.0, 0.2
 """How long an answer waits for a worker to take an amendment in, and how often it looks."""
 LARGEST_FORM = 1_048_576
 """Bytes."""
@@ -33,7 +34,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/events/{event_id}/amend")
 def form(request: Request, source: From, event_id: str, authorization: Annotated[str, Header()] = "") -> Response:
     """What can be corrected of an event."""
-    return _form(request, source, event_id, name_of(authorization) or SOMEONE)
+    return _form(request, source, event_id, name_of(authorization) or SOMEONE, {})
 
 
 @router.post("/events/{event_id}/amend")
@@ -47,10 +48,10 @@ async def amend(
         amendment = await asyncio.to_thread(_asked, source.reader, event_id, fields, by)
         await send_amendment(source.settings, amendment)
     except (amendments.CannotAmend, InvalidRecord) as error:
-        return await asyncio.to_thread(_form, request, source, event_id, by, status=422, said=str(error))
+        return await asyncio.to_thread(_form, request, source, event_id, by, fields, status=422, said=str(error))
     except BrokerError:
-        said = "Kafka cannot be reached now, so nothing was changed. Try again in a moment."
-        return await asyncio.to_thread(_form, request, source, event_id, by, status=503, said=said)
+        said = "Kafka does not answer now. The correction may come through yet: look at the event before you ask again."
+        return await asyncio.to_thread(_form, request, source, event_id, by, fields, status=503, said=said)
     found = await _outcome(source.reader, amendment.id)
     if found is not None and not found["refused"]:
         return RedirectResponse(f"/events/{quote(event_id, safe='')}#corrections", 303)
@@ -59,7 +60,7 @@ async def amend(
         if found is None
         else (409, f"Nothing was changed: {found['refused']}.")
     )
-    return await asyncio.to_thread(_form, request, source, event_id, by, status=status, said=said)
+    return await asyncio.to_thread(_form, request, source, event_id, by, fields, status=status, said=said)
 
 
 async def _fields(request: Request) -> dict[str, list[str]]:
@@ -70,7 +71,9 @@ async def _fields(request: Request) -> dict[str, list[str]]:
         if len(body) > LARGEST_FORM:
             raise HTTPException(413, f"A form has {LARGEST_FORM:,} bytes at most.")
     try:
-        return parse_qs(body.decode(), strict_parsing=bool(body), keep_blank_values=True, max_num_fields=2_000)
+        return parse_qs(
+            body.decode(), strict_parsing=bool(body), keep_blank_values=True, max_num_fields=2_000, errors="strict"
+        )
     except ValueError:
         raise HTTPException(400, "The body should be a form, application/x-www-form-urlencoded in UTF-8.") from None
 
@@ -81,7 +84,8 @@ def _asked(reader: Reader, event_id: str, fields: dict[str, list[str]], by: str)
     def field(name: str) -> str | None:
         return fields.get(name, [""])[0].strip() or None
 
-    action, reason, other = field("action"), field("reason"), field("to")
+    action, reason = field("action"), field("reason")
+    other = field("to" if action == "move" else "other")
     stories = [story for story in fields.get("story", []) if story]
     if action in {"dismiss", "reinstate", "unpin"}:
         return amendments.of_event(reader, "pin" if action == "unpin" else action, event_id, by, reason=reason)
@@ -97,10 +101,22 @@ def _asked(reader: Reader, event_id: str, fields: dict[str, list[str]], by: str)
     if action == "merge" and other is not None:
         return amendments.of_clusters(reader, [event_id, other], by, reason=reason)
     if action in {"move", "split"}:
-        return amendments.of_stories(reader, stories, by, to=other if action == "move" else None, reason=reason)
+        edition = _edition(reader, event_id)
+        to = other if action == "move" else None
+        if other is not None and to is not None and _edition(reader, to) not in {None, edition}:
+            raise amendments.CannotAmend(f"{other!r} is of another edition.")
+        return amendments.of_stories(reader, stories, by, to=to, edition=edition, reason=reason)
     raise amendments.CannotAmend(
         f"action={action!r}: it should be move, split, merge, dismiss, reinstate, pin or unpin."
     )
+
+
+def _edition(reader: Reader, name: str) -> str | None:
+    """The edition of an event or a cluster; None if there is none of this name."""
+    statement = (
+        "SELECT edition FROM news.events WHERE id = :name UNION SELECT edition FROM news.clusters WHERE id = :name"
+    )
+    return next((row["edition"] for row in reader.rows(statement, name=name)), None)
 
 
 async def _outcome(reader: Reader, amendment_id: str) -> Row | None:
@@ -113,8 +129,16 @@ async def _outcome(reader: Reader, amendment_id: str) -> Row | None:
 
 
 def _form(
-    request: Request, source: Source, event_id: str, by: str, *, status: int = 200, said: str | None = None
+    request: Request,
+    source: Source,
+    event_id: str,
+    by: str,
+    fields: Mapping[str, Sequence[str]],
+    *,
+    status: int = 200,
+    said: str | None = None,
 ) -> Response:
+    """The form; after a fault with what was filled in."""
     event = event_of(source, event_id)
     stories = sorted(source.reader.report("event", event=event_id, limit=MOST_STORIES), key=itemgetter("crawled_at"))
     related = [
@@ -129,5 +153,8 @@ def _form(
         related=related,
         by=by,
         said=said,
+        given={name: values[0] for name, values in fields.items()},
+        chosen=frozenset(fields.get("story", ())),
+        more=max(0, event["stories"] - MOST_STORIES),
         now=event["stream_time"],
     )

@@ -92,13 +92,18 @@ def test_what_cannot_be_amended_is_said_and_changes_nothing(settings, reader, br
     result = run("amend", "dismiss", "e0", settings=settings)
     assert (result.exit_code, result.output) == (1, "Error: There is no event 'e0'.\n")
     result = run("amend", "move", "nobody", "--to", event, settings=settings)
-    assert (result.exit_code, result.output) == (1, "Error: There is no story 'nobody'.\n")
+    assert (result.exit_code, result.output) == (1, "Error: There is no story 'nobody' in edition en.\n")
     result = run("amend", "merge", event, event, settings=settings)
     assert result.exit_code == 1
     assert "Error: These are one cluster already: 'c" in result.output
     result = run("amend", "pin", event, "x" * 2_001, settings=settings)
-    assert result.exit_code == 1
-    assert "headline" in result.output
+    assert (result.exit_code, "headline: it has more than 2,000 characters" in result.output) == (1, True)
+    for arguments in (["pin", event, "  "], ["dismiss", event, "--by", " "], ["pin", event, "a\udcff"]):
+        result = run("amend", *arguments, settings=settings)
+        assert (result.exit_code, "Error: " in result.output, result.exception.__class__) == (1, True, SystemExit)
+    result = run("amend", "dismiss", event, "--undo", settings=settings)
+    assert "was not dismissed" in result.output
+    assert reader.rows("SELECT * FROM news.amendments") == []
     asked = Amendment(id="forged", edition="en", action="split", by="eve", stories=["nobody"])
     wrong = Amendment(id="wrong", edition="en", action="merge", by="eve")
     send(settings, "amendments", [(b"en", encode(asked)), (b"en", encode(wrong)), (b"en", b"{}")])
@@ -131,7 +136,7 @@ def test_editors_amend_from_the_page_of_an_event_and_nobody_else_does(settings, 
         )
         assert reader.rows("SELECT * FROM news.amendments") == []
         page = client.get(path, auth=("ann", "quill"))
-        assert "as ann" in page.text
+        assert "you are <bdi>ann</bdi>" in page.text
         assert len(re.findall('type="checkbox"', page.text)) >= 15
         answer = client.post(path, data={"action": "pin", "headline": "<b>Told</b> anew"}, auth=("ann", "quill"))
         assert (answer.status_code, answer.headers["location"]) == (303, f"/events/{event}#corrections")

@@ -10,8 +10,10 @@ from pipeline.codec import decode, encode
 from pipeline.languages.background import Background
 from pipeline.records import Assignment, Detection, StreamTime, Tick
 from pipeline.replay import Step, replay_log
+from pipeline.stages.cluster import restore as cluster_restore
 from pipeline.stages.cluster import stage as cluster_stage
 from pipeline.stages.cluster import state as cluster_state
+from pipeline.stages.detect import restore as detect_restore
 from pipeline.stages.detect import stage as detect_stage
 from pipeline.stages.detect import state as detect_state
 from pipeline.stages.fingerprint import fingerprint
@@ -207,7 +209,7 @@ def check_cluster(log, crash):
         crash,
         lambda: cluster_state.ClusterState(NOTHING, RULE),
         work,
-        cluster_state.restore,
+        cluster_restore.restore,
         lambda row: decode(encode(row), StreamTime if isinstance(row, StreamTime) else Assignment),
     )
 
@@ -225,7 +227,7 @@ def check_detect(steps, crash):
         crash,
         lambda: detect_state.DetectState(COUNT),
         work,
-        detect_state.restore,
+        detect_restore.restore,
         lambda row: decode(encode(row), StreamTime if isinstance(row, StreamTime) else Detection),
     )
 

@@ -98,8 +98,12 @@ def _merge(state: ClusterState, amendment: Amendment) -> _Plan:
 
 
 def _of_event(state: ClusterState, amendment: Amendment) -> _Plan:
-    """What is said of an event is for the detect stage."""
-    return _Plan(_living(state, amendment.clusters[0]).id, [], [])
+    """What is said of an event is for the detect stage; an event has the id of the cluster that it broke in."""
+    cluster = _living(state, amendment.clusters[0])
+    broke_in = "c" + (amendment.event_id or "")[1:].partition("-")[0]
+    if state.lifetimes.resolve(broke_in) != cluster.id:
+        raise Refused(f"event {amendment.event_id} is none of cluster {cluster.id}")
+    return _Plan(cluster.id, [], [])
 
 
 _PLANS: Mapping[str, Callable[[ClusterState, Amendment], _Plan]] = {"move": _move, "split": _split, "merge": _merge}

@@ -116,8 +116,8 @@ def _updates(state: DetectState, changed: Changed, cause: Cause) -> list[EventUp
 def _brought(
     state: DetectState, counted: CountedCluster, came: Sequence[WindowStory], cause: Cause
 ) -> list[EventUpdate]:
-    """What the first of the stories that came brings that brings anything."""
-    return next(filter(None, (updates_of(state, counted, cause, story) for story in came)), [])
+    """What the last of the stories that came brings that brings anything."""
+    return next(filter(None, (updates_of(state, counted, cause, story) for story in reversed(came))), [])
 
 
 def _restated(state: DetectState, counted: CountedCluster, cause: Cause) -> list[EventUpdate]:
@@ -128,7 +128,7 @@ def _restated(state: DetectState, counted: CountedCluster, cause: Cause) -> list
     window = last_window(state, counted)
     if event.active and window:
         return [update(state, counted, window, cause)]
-    counted.move(active=False)
+    counted.end(state.lifetimes.stream_time)
     return [describe(state, counted, "ended", window, cause)]
 
 
@@ -139,11 +139,14 @@ def _amend_event(state: DetectState, counted: CountedCluster, amended: Amended, 
     mark = counted.events[place]
     replaced = msgspec.structs.replace(mark, headline=amendment.headline) if amendment.action == "pin" else mark
     if amendment.action == "dismiss":
-        replaced = msgspec.structs.replace(mark, dismissed=True, active=False)
+        ended_at = state.lifetimes.stream_time if mark.active else mark.ended_at
+        replaced = msgspec.structs.replace(mark, dismissed=True, active=False, ended_at=ended_at)
     elif amendment.action == "reinstate" and mark.dismissed:
         lives = mark is counted.events[-1] and bool(counted.stories_of(mark))
         active = lives and counted.last + state.rule.window >= state.lifetimes.stream_time
-        replaced = msgspec.structs.replace(mark, dismissed=False, active=active, reopened=mark.reopened + active)
+        ended_at = None if active else mark.ended_at
+        reopened = mark.reopened + active
+        replaced = msgspec.structs.replace(mark, dismissed=False, active=active, ended_at=ended_at, reopened=reopened)
     if replaced == mark:
         return []
     reported = counted.count_of(mark)

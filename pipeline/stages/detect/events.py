@@ -32,7 +32,7 @@ def updates_of(state: DetectState, counted: CountedCluster, cause: Cause, new: W
         return _first_update(state, counted, cause, new)
     another = _another_burst(state, counted, event, new)
     if another is not None:
-        counted.move(active=False)
+        counted.end(state.lifetimes.stream_time)
         ended = describe(state, counted, "ended", last_window(state, counted), cause)
         return [ended, _start(state, counted, another, cause)]
     if 2 * counted.count_of(event) >= 3 * event.reported:
@@ -146,7 +146,7 @@ def update(
     phase: Literal["updated", "reopened"] = "updated",
 ) -> EventUpdate:
     """The next update of the current event."""
-    counted.move(active=True, reported=counted.count_of(counted.event))
+    counted.move(active=True, ended_at=None, reported=counted.count_of(counted.event))
     state.expect_end(counted)
     return describe(state, counted, phase, window, cause)
 
@@ -155,6 +155,6 @@ def end_events(state: DetectState, cause: Cause) -> list[EventUpdate]:
     """End each event whose window stream time has emptied."""
     updates: list[EventUpdate] = []
     for counted in state.ended():
-        counted.move(active=False)
+        counted.end(counted.last + state.rule.window)
         updates.append(describe(state, counted, "ended", last_window(state, counted), cause))
     return updates

@@ -37,4 +37,4 @@ def restore(state: DetectState, rows: Iterable[Detection | StreamTime | AmendedD
         if counted.event is not None and counted.event.active:
             state.expect_end(counted)
     for counted in state.ended():  # said by the story that moved stream time there: none leaves this undone
-        counted.move(active=False)
+        counted.end(counted.last + state.rule.window)

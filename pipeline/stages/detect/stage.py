@@ -80,8 +80,26 @@ def check_amended(amended: Amended, end: int, at: datetime) -> None:
     """The same of what an amendment changed."""
     _check_position("Amended", amended.position, end)
     check_times("Amended", at, stream_time=amended.stream_time, amended_at=amended.amendment.at)
-    if amended.refused is None and amended.amendment.at is None:
-        raise InvalidRecord("Wrong Amended: amendment.at: it should be the time at which the amendment came.")
+    check_moves(amended)
+
+
+def check_moves(amended: Amended) -> None:
+    """Raises InvalidRecord for an amendment that cannot be carried out, whatever there is."""
+    left = [story.cluster_id for story in amended.moved]
+    wrong = {
+        "amendment.at: it should be the time at which the amendment came": amended.refused is None
+        and amended.amendment.at is None,
+        "merged: a cluster is not merged into itself, and not twice": amended.cluster_id in amended.merged
+        or len(set(amended.merged)) < len(amended.merged),
+        "moved: a story is moved once, and out of another cluster": amended.cluster_id in left
+        or len({story.id for story in amended.moved}) < len(left),
+        "moved: a cluster that is merged has its stories moved with it": not set(left).isdisjoint(amended.merged),
+        "refused: what is refused changes nothing": amended.refused is not None
+        and bool(amended.moved or amended.merged or amended.cluster_id),
+    }
+    for what, is_so in wrong.items():
+        if is_so:
+            raise InvalidRecord(f"Wrong Amended: {what}.")
 
 
 def _check_position(record: str, position: int, end: int) -> None:
@@ -152,7 +170,7 @@ def _revision(state: DetectState, assignment: Assignment, time: int) -> Outcome:
     elif assignment.story.retracted and before is not None and event is not None and event.active:
         window = last_window(state, counted)
         if not window:
-            counted.move(active=False)
+            counted.end(state.lifetimes.stream_time)
             updates = [describe(state, counted, "ended", window, _cause(assignment))]
         else:
             state.expect_end(counted)  # its last story may be an earlier one now

@@ -97,7 +97,14 @@ class CountedCluster:
         event = self.events[-1]
         self.events[-1] = msgspec.structs.replace(event, reopened=event.reopened + 1)
 
-    def move(self, **changes: bool | int) -> EventMark:
+    def end(self, at: int) -> EventMark:
+        """End the current event at this time; one that has ended already keeps its end, and moves on by an update."""
+        event = self.events[-1]
+        ended_at = at if event.active or event.ended_at is None else event.ended_at
+        self.events[-1] = msgspec.structs.replace(event, sequence=event.sequence + 1, active=False, ended_at=ended_at)
+        return self.events[-1]
+
+    def move(self, **changes: bool | int | None) -> EventMark:
         """Move the current event on to its next update, with these changes of its mark."""
         event = self.events[-1]
         self.events[-1] = msgspec.structs.replace(event, sequence=event.sequence + 1, **changes)
@@ -212,7 +219,7 @@ def absorb(state: DetectState, counted: CountedCluster, absorbed_id: str) -> lis
     counted.retracted += absorbed.retracted
     counted.emerged |= absorbed.emerged
     counted.bursts.clear()
-    return _join_events(counted, absorbed)
+    return _join_events(counted, absorbed, state.lifetimes.stream_time)
 
 
 def revise(
@@ -264,16 +271,29 @@ def put(counted: CountedCluster, story: WindowStory, *, retracted: bool) -> None
     insort(counted.publishers.setdefault(story.family, []), story.time)
 
 
-def _join_events(counted: CountedCluster, absorbed: CountedCluster) -> list[EventMark]:
-    """The events of both clusters become those of one. Returns the one that gives way.
+def _join_events(counted: CountedCluster, absorbed: CountedCluster, at: int) -> list[EventMark]:
+    """The events of both clusters become those of one, at this stream time. Returns the one that gives way.
 
-    The older of the current ones stays current, or the other if that was dismissed.
+    The older of the current ones stays current, or the other if that was dismissed; a headline that was pinned stays.
     """
     current = sorted(
         (events[-1] for events in (counted.events, absorbed.events) if events),
         key=lambda event: (event.dismissed, event.started_at, event.event_id),
     )
-    gave_way = [msgspec.structs.replace(event, sequence=event.sequence + 1, active=False) for event in current[1:]]
+    gave_way = [
+        msgspec.structs.replace(
+            event,
+            sequence=event.sequence + 1,
+            active=False,
+            ended_at=at if event.active or event.ended_at is None else event.ended_at,
+            merged_into=current[0].event_id,
+        )
+        for event in current[1:]
+    ]
+    pinned = [event.headline for event in current if event.headline is not None]
+    current[:1] = (
+        [msgspec.structs.replace(event, headline=pinned[0]) for event in current[:1]] if pinned else current[:1]
+    )
     over = counted.events[:-1] + absorbed.events[:-1] + gave_way
     counted.events = sorted(over, key=lambda event: (event.started_at, event.event_id)) + current[:1]
     return gave_way

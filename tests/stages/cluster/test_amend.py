@@ -202,6 +202,7 @@ def test_merged_clusters_are_the_older_one():
         (("move", ["s0"], ["QUAKE"]), "the stories are in cluster QUAKE already"),
         (("split", ["s0", "s1"]), "these are all stories of cluster QUAKE: there is nothing to split them off from"),
         (("merge", [], ["QUAKE", "QUAKE"]), "they are one cluster already: QUAKE"),
+        (("dismiss", [], ["QUAKE"]), "event e0 is none of cluster QUAKE"),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(asked, reason):
@@ -209,9 +210,9 @@ def test_what_cannot_be_is_refused_and_changes_nothing(asked, reason):
     quake = cluster_of(edition, "s0").id
     before = picture(edition)[:-1]
     action, stories, clusters = (*asked, [])[:3]
-    outcome = amend(
-        edition, amendment(1, action, stories, [quake if name == "QUAKE" else name for name in clusters]), 3
-    )
+    named = [quake if name == "QUAKE" else name for name in clusters]
+    asked = amendment(1, action, stories, named, event_id="e0" if action == "dismiss" else None)
+    outcome = amend(edition, asked, 3)
     assert outcome.amended.refused == reason.replace("QUAKE", quake)
     assert (outcome.clusters, picture(edition)[:-1]) == ([], before)
 

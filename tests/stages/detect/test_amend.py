@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from pipeline.codec import InvalidRecord, decode, encode
 from pipeline.records import Amended, AmendedDetection, Amendment, MovedStory
 from pipeline.stages.detect.amend import amend_events
 from pipeline.stages.detect.restore import restore
-from pipeline.stages.detect.stage import detect
+from pipeline.stages.detect.stage import check_moves, detect
 from pipeline.stages.detect.state import DetectState, advance
 from pipeline.times import from_micros
 from tests.make import NOON, assignment, long_and_short
@@ -210,6 +211,48 @@ def test_a_dismissed_event_gives_way_to_one_that_was_not():
     gave_way, update = amend_events(state, amended(state, 51, "merge", "ca", merged=["cb"])).updates
     assert (gave_way.event_id, gave_way.merged_into) == (first.event_id, second.event_id)
     assert (update.event_id, update.state, update.stories_total) == (second.event_id, "updated", 8)
+
+
+def test_an_end_stays_where_it_was_when_the_event_is_corrected():
+    state, alert = broken()
+    (ended,) = run(state, [assignment(60, "cz", "later", minutes=100)])
+    assert (ended.state, ended.event_id) == ("ended", alert.event_id)
+    assert ended.ended_at == NOON + timedelta(minutes=4, hours=1)  # an hour, the window, after its last story
+    run(state, [assignment(61, "cz", "much later", minutes=150)])
+    (corrected,) = amend_events(state, amended(state, 62, "pin", "ca", event_id=alert.event_id, headline="X")).updates
+    assert (corrected.state, corrected.at, corrected.ended_at) == (
+        "ended",
+        NOON + timedelta(minutes=150),
+        ended.ended_at,
+    )
+
+
+def test_an_event_that_went_on_in_another_says_so_also_when_it_is_corrected():
+    state = DetectState(RULE)
+    first, second = run(state, [*burst(4), *burst(4, at=4, cluster_id="cb", first=4)])
+    amend_events(state, amended(state, 50, "pin", "cb", event_id=second.event_id, headline="Pinned"))
+    _, update = amend_events(state, amended(state, 51, "merge", "ca", merged=["cb"])).updates
+    assert (update.event_id, update.headline) == (first.event_id, "Pinned")
+    (corrected,) = amend_events(state, amended(state, 52, "dismiss", "ca", event_id=second.event_id)).updates
+    assert (corrected.event_id, corrected.merged_into) == (second.event_id, first.event_id)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"merged": ["ca"]},
+        {"merged": ["cb", "cb"]},
+        {"moved": [MovedStory(id="x", position=0, crawled_at=NOON, cluster_id="ca")]},
+        {"moved": [MovedStory(id="x", position=0, crawled_at=NOON, cluster_id="cb")] * 2},
+        {"moved": [MovedStory(id="x", position=0, crawled_at=NOON, cluster_id="cb")], "merged": ["cb"]},
+        {"refused": "no"},
+    ],
+)
+def test_what_no_cluster_stage_writes_is_refused(changes):
+    state, _ = broken()
+    check_moves(amended(state, 50, "move", "ca", merged=["cb"]))
+    with pytest.raises(InvalidRecord, match="Wrong Amended: "):
+        check_moves(msgspec.structs.replace(amended(state, 50, "move", "ca"), **changes))
 
 
 def test_an_amendment_of_what_was_never_counted_is_invalid():
