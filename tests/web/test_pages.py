@@ -58,6 +58,20 @@ def test_pages_can_be_read_without_javascript(archive, client, an_event, browser
     context.close()
 
 
+def test_enter_in_a_field_corrects_nothing(archive, an_event, browser):
+    editor = {"username": "ann", "password": "quill", "send": "always"}
+    context = browser.new_context(http_credentials=editor)
+    page, sent = context.new_page(), []
+    page.on("request", lambda request: sent.append(request.method))
+    page.goto(f"{archive}/events/{an_event['event_id']}/amend")
+    for label in ("Why", "Headline", "Event or cluster"):
+        page.get_by_label(label).first.fill("x")
+        page.get_by_label(label).first.press("Enter")
+    page.wait_for_timeout(300)
+    assert "POST" not in sent
+    context.close()
+
+
 def test_an_event_says_why_it_broke(client, an_event):
     text = re.sub(r"<[^>]+>", "", client.get(f"/events/{an_event['event_id']}").text)
     alert = client.get(f"/api/events/{an_event['event_id']}").json()["alert"]

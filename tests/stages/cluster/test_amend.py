@@ -48,7 +48,8 @@ def drawn(edition, number, draw, made):
         clusters = sorted([*edition.clusters, *edition.lifetimes.survivor]) or ["none"]
         named = [stories[pick % len(stories)] for pick in picks] if action in {"move", "split"} else []
         wanted = {"move": 1, "split": 0, "merge": 2, "pin": 1}[action]
-        return amendment(number, action, named, [clusters[(at + n) % len(clusters)] for n in range(wanted)])
+        of = [clusters[(at + n) % len(clusters)] for n in range(wanted)]
+        return amendment(number, action, named, of, event_id=f"e{of[0][1:]}" if action == "pin" else None)
     text, shift, back, retracted, publisher = draw
     story_id = made[-back].story.id if 0 < back <= min(12, len(made)) else f"s{number}"
     made.append(fingerprinted(story_id, text, 20 * number + shift, publisher=publisher, retracted=retracted))
