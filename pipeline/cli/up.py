@@ -50,26 +50,29 @@ def up_command(kafka_port: int | None, postgres_port: int | None, no_worker: boo
         click.echo(f"Kafka     {settings.kafka}\nPostgres  {settings.postgres}")
         if no_worker:
             click.echo("Ctrl-C stops both.")
-            while True:
-                time.sleep(0.5)
+            _wait(services.processes, lambda: False)
         with ExitStack() as stack:
             worker = _started(stack, start_worker, settings, settings.data / "up" / "worker.log")
-            web = None if no_web else _started(stack, start_web, settings, settings.data / "up" / "web.log")
+            web = None if no_web else _web(stack, settings, worker)
             if web is not None:
-                _wait([worker, web], lambda: WEB_READY in web.last_words(1_000))
                 click.echo(f"Pages     {address(web)}")
             _wait([worker], lambda: SAYS_READY in worker.last_words(1_000))
             click.echo(f"Worker    ready; log in {worker.log}\nCtrl-C stops all.")
             starts = {"push": start_push, "crawl": start_crawl} if crawl else {"push": start_push}
             if web is not None:
                 starts["web"] = partial(_again, start_web, address(web))
-            _keep(stack, settings, worker, starts, {} if web is None else {"web": web})
+            needed = [worker, *services.processes]
+            _keep(stack, settings, needed, starts, {} if web is None else {"web": web})
 
 
 def _keep(
-    stack: ExitStack, settings: Settings, worker: Guarded, starts: Mapping[str, Start], running: dict[str, Guarded]
+    stack: ExitStack,
+    settings: Settings,
+    needed: Sequence[Guarded],
+    starts: Mapping[str, Start],
+    running: dict[str, Guarded],
 ) -> None:
-    """Start what goes on beside the worker, and start it again when it ends, until the worker ends."""
+    """Start what goes on beside the worker, and start it again when it ends, until one of the needed processes ends."""
     for name, start in starts.items():
         if name not in running:
             running[name] = _started(stack, start, settings, settings.data / "up" / f"{name}.log")
@@ -81,7 +84,18 @@ def _keep(
                 click.echo(f"{name} ended and is started again: {words[-1] if words else 'it says nothing'}", err=True)
                 process.log.replace(process.log.with_suffix(".log.old"))
                 running[name], began[name] = _started(stack, starts[name], settings, process.log), time.monotonic()
-        _wait([worker], lambda: False, seconds=LOOK_S)
+        _wait(needed, lambda: False, seconds=LOOK_S)
+
+
+def _web(stack: ExitStack, settings: Settings, worker: Guarded) -> Guarded:
+    """A web server that is ready, at any free port if somebody else took its own at the same moment."""
+    log = settings.data / "up" / "web.log"
+    web = _started(stack, start_web, settings, log)
+    _wait([worker], lambda: WEB_READY in web.last_words(1_000) or web.has_ended())
+    if web.has_ended():
+        web = _started(stack, start_web, settings.model_copy(update={"web_port": 0}), log)
+        _wait([worker, web], lambda: WEB_READY in web.last_words(1_000))
+    return web
 
 
 def _again(start: Start, at: str, settings: Settings, log: Path) -> Guarded:

@@ -131,6 +131,12 @@ class EmbeddedKafka:
         wait_for_answer(self._service, port)
         self.bootstrap = f"127.0.0.1:{port}"
 
+    @property
+    def process(self) -> Guarded:
+        """Its process, while it runs."""
+        assert self._service is not None
+        return self._service
+
     def stop(self) -> None:
         """Stop it and wait until it has."""
         if self._service is not None:

@@ -89,6 +89,12 @@ class EmbeddedPostgres:
                 file.write(secrets.token_urlsafe(24))
         return path.read_text(encoding="utf-8")
 
+    @property
+    def process(self) -> Guarded:
+        """Its process, while it runs."""
+        assert self._service is not None
+        return self._service
+
     def stop(self) -> None:
         """Stop it and wait until it has."""
         if self._service is not None:

@@ -4,12 +4,13 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.config import running_services
+from pipeline.embedded.guard import Guarded
 from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.postgres import EmbeddedPostgres
 
@@ -24,6 +25,7 @@ class Services:
 
     kafka: str
     postgres: str
+    processes: Sequence[Guarded]
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def embedded_services(
         stack.callback(postgres.stop)
         postgres.start()
         stack.callback(note.unlink, missing_ok=True)
-        services = Services(kafka.bootstrap, postgres.uri)
+        services = Services(kafka.bootstrap, postgres.uri, (kafka.process, postgres.process))
         found = json.dumps({"kafka": services.kafka, "postgres": services.postgres, "pid": str(os.getpid())})
         note.unlink(missing_ok=True)
         with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:

@@ -78,3 +78,16 @@ def test_services_and_worker_end_with_up_however_it_ends(environment, tmp_path, 
     while processes(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert processes(tmp_path) == []
+
+
+def test_up_ends_and_says_so_when_a_service_ends(environment, tmp_path):
+    output = tmp_path / "output"
+    with output.open("w") as shown:
+        process = subprocess.Popen([NEWSBURST, "up"], env=environment, stdout=shown, stderr=subprocess.STDOUT)
+    wait_for_line(output, "Ctrl-C stops all", process)
+    for child in psutil.Process(process.pid).children(recursive=True):
+        if "/bin/postgres" in " ".join(child.cmdline()[:1]):
+            child.kill()
+    assert process.wait(60) == 1
+    assert "The postgres ended" in output.read_text()
+    assert processes(tmp_path) == []
