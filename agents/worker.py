@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import signal
 import sys
 import threading
 
@@ -30,6 +31,8 @@ RESTART_HINT = "Nothing is lost: restart the worker when this is fixed."
 
 def main() -> None:
     """Run the agents until SIGTERM or Ctrl-C. Exits with 1 for wrong settings, and when the worker cannot go on; it says why."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until Faust listens, there is nothing in hand
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     try:
         settings = load()
         settings.score_weights()

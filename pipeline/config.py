@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -49,6 +50,9 @@ class Settings(BaseSettings):
     kafka_certificate: Annotated[Path | None, Field(description="PEM file of our own certificate, with ..SSL.")] = None
     kafka_key: Annotated[Path | None, Field(description="PEM file of its key.")] = None
     postgres: Annotated[str, Field(description="Postgres URI.", repr=False)] = "postgresql://127.0.0.1:5432/newsburst"
+    postgres_password_file: Annotated[Path | None, Field(description="File that holds the password for Postgres.")] = (
+        None
+    )
     data: Annotated[Path, Field(description="Folder of the embedded services.")] = Path(".newsburst")
     topic_prefix: Annotated[
         str,
@@ -115,6 +119,7 @@ class Settings(BaseSettings):
         "kafka_user",
         "kafka_password",
         "kafka_password_file",
+        "postgres_password_file",
         "kafka_ca",
         "kafka_certificate",
         "kafka_key",
@@ -269,7 +274,26 @@ def load() -> Settings:
         raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg'].removeprefix('Value error, ')}.") from None
     missing = {"kafka", "postgres"} - settings.model_fields_set
     running = running_services(settings.data)
-    return settings.model_copy(update={name: running[name] for name in missing if name in running})
+    found = {name: running[name] for name in missing if name in running}
+    if "postgres" not in found and settings.postgres_password_file is not None:
+        found["postgres"] = _with_password(settings.postgres, settings.postgres_password_file)
+    return settings.model_copy(update=found | {"postgres_password_file": None})
+
+
+def _with_password(uri: str, path: Path) -> str:
+    """A URI of Postgres with the password that a file holds. Raises SettingsError."""
+    try:
+        password = path.read_text(encoding="utf-8").strip()
+        parts = urlsplit(uri)
+        has_one = parts.password is not None or "password=" in parts.query
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise SettingsError(f"NEWSBURST_POSTGRES_PASSWORD_FILE={str(path)!r}: {error}") from None
+    if has_one:
+        raise SettingsError(
+            "NEWSBURST_POSTGRES has a password already: leave it out, or NEWSBURST_POSTGRES_PASSWORD_FILE."
+        )
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}"))
 
 
 def _refuse_unknown() -> None:

@@ -85,6 +85,27 @@ def test_a_password_is_read_from_its_file_and_shown_nowhere(monkeypatch, tmp_pat
     assert load().environment()["NEWSBURST_KAFKA_PASSWORD"] == "open sesame"
 
 
+@pytest.mark.parametrize(
+    ("uri", "whole"),
+    [
+        ("postgresql://me@db/news", "postgresql://me:p%40ss%2Fword@db/news"),
+        ("postgresql://db:5433/news?sslmode=require", "postgresql://:p%40ss%2Fword@db:5433/news?sslmode=require"),
+    ],
+)
+def test_the_password_of_postgres_is_read_from_its_file(monkeypatch, tmp_path, uri, whole):
+    (tmp_path / "secret").write_text("p@ss/word\n")
+    monkeypatch.setenv("NEWSBURST_POSTGRES", uri)
+    monkeypatch.setenv("NEWSBURST_POSTGRES_PASSWORD_FILE", str(tmp_path / "secret"))
+    assert load().postgres == whole
+    assert "NEWSBURST_POSTGRES_PASSWORD_FILE" not in load().environment()  # a process of ours has it in the URI
+    monkeypatch.setenv("NEWSBURST_POSTGRES", "postgresql://me:other@db/news")
+    with pytest.raises(SettingsError, match="has a password already"):
+        load()
+    monkeypatch.setenv("NEWSBURST_POSTGRES_PASSWORD_FILE", str(tmp_path / "none"))
+    with pytest.raises(SettingsError, match="NEWSBURST_POSTGRES_PASSWORD_FILE=.*none"):
+        load()
+
+
 def test_a_file_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("NEWSBURST_KAFKA_PASSWORD_FILE", str(tmp_path / "none"))
     with pytest.raises(SettingsError, match="NEWSBURST_KAFKA_PASSWORD_FILE=.*none"):

@@ -1,7 +1,7 @@
 """Health: what a supervisor asks a worker over HTTP, beside its metrics.
 
 /live     200 while the event loop turns; 503 when it has not for STUCK_AFTER_S seconds: the worker is to be started again
-/ready    200 when the worker has joined its group, has the state of its partitions and reaches Postgres; else 503 and why
+/ready    200 when the worker has joined its group, has its state and reaches Kafka and Postgres; else 503 and why
 /metrics  for Prometheus
 
 It is served from an event loop of its own, in a thread, so that it answers when the worker's loop is stuck. What many ask at once
@@ -11,8 +11,9 @@ is found out once, and connections that last too long are closed.
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import faust
@@ -22,12 +23,15 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from agents.runtime.metrics import GENERATION, LAG
 from agents.runtime.state import StateStore
 from pipeline.config import Settings
+from pipeline.kafka.admin import BrokerError, admin
 from pipeline.storage.engine import check
 
 STUCK_AFTER_S = 60.0
 """Seconds without a turn of the event loop after which a worker counts as dead: longer than the longest batch."""
 INTERVAL_S = 1.0
 """Seconds between two looks at the event loop, and for which an answer about Postgres is good."""
+BROKER_TIMEOUT_S = 3.0
+"""Seconds in which Kafka has to answer."""
 CONNECTION_TIMEOUT_S = 10.0
 """Seconds that a connection may last."""
 MAX_CONNECTIONS = 100
@@ -40,6 +44,8 @@ class Health:
 
     database: Callable[[], str]
     """says what is wrong with Postgres; nothing if all is well"""
+    broker: Callable[[], Awaitable[str]]
+    """the same of Kafka"""
     turned: float = field(default_factory=time.monotonic)
     generation: int = 0
     partitions: int = 0
@@ -50,9 +56,9 @@ class Health:
         """Whether the event loop turns."""
         return time.monotonic() - self.turned < STUCK_AFTER_S
 
-    def missing(self, database: str) -> list[str]:
-        """What the worker waits for, `database` being what is wrong with that; nothing if it is ready."""
-        wrong = [database] if self.live() else ["the event loop does not turn"]
+    def missing(self, *services: str) -> list[str]:
+        """What the worker waits for, `services` being what is wrong with these; nothing if it is ready."""
+        wrong = [*services] if self.live() else ["the event loop does not turn"]
         if self.generation < 1:
             wrong.append("it has not joined its consumer group")
         if self.loading:
@@ -62,7 +68,7 @@ class Health:
 
 def watch(app: faust.App, settings: Settings, stores: list[StateStore[Any, Any]]) -> Health:
     """The health of this app's worker, kept up to date by its event loop."""
-    health = Health(check(settings.postgres))
+    health = Health(check(settings.postgres), partial(_broker, settings))
 
     @app.timer(INTERVAL_S)  # type: ignore[untyped-decorator]
     async def look() -> None:
@@ -84,6 +90,17 @@ def watch(app: faust.App, settings: Settings, stores: list[StateStore[Any, Any]]
         health.lag = sum(lags.values())
 
     return health
+
+
+async def _broker(settings: Settings) -> str:
+    """What is wrong with Kafka; nothing if it answers."""
+    try:
+        async with asyncio.timeout(BROKER_TIMEOUT_S), admin(settings):
+            return ""
+    except BrokerError as error:
+        return str(error)
+    except TimeoutError:
+        return f"Kafka at {settings.kafka} does not answer within {BROKER_TIMEOUT_S:.0f} s"
 
 
 def serve(health: Health, host: str, port: int) -> None:
@@ -137,23 +154,25 @@ def answers(health: Health) -> web.Application:
     """The web application."""
     found: dict[str, Any] = {"at": -INTERVAL_S, "asked": None}
 
-    async def database() -> str:
-        """What is wrong with Postgres: one question at a time, however many ask."""
+    async def services() -> tuple[str, str]:
+        """What is wrong with Postgres and with Kafka: one question at a time, however many ask."""
         if found["asked"] is None and time.monotonic() - found["at"] >= INTERVAL_S:
-            found["asked"] = asyncio.ensure_future(asyncio.to_thread(health.database))
+            asking = asyncio.gather(asyncio.to_thread(health.database), health.broker())
+            found["asked"] = asyncio.ensure_future(asking)
         if found["asked"] is not None:
             asked = found["asked"]
             found["said"] = await asyncio.shield(asked)
             if found["asked"] is asked:
                 found.update(asked=None, at=time.monotonic())
-        return str(found["said"])
+        database, broker = found["said"]
+        return database, broker
 
     async def live(_: web.Request) -> web.Response:
         well = health.live()
         return web.json_response({"live": well}, status=200 if well else 503)
 
     async def ready(_: web.Request) -> web.Response:
-        missing = health.missing(await database())
+        missing = health.missing(*await services())
         body = {
             "ready": not missing,
             "missing": missing,

@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaError
 
 from pipeline.cli.output import counted
 from pipeline.config import Settings, load
-from pipeline.kafka.admin import BrokerError, check_topics, clock_ahead
+from pipeline.kafka.admin import BrokerError, check_replicas, check_topics, clock_ahead
 from pipeline.kafka.changelogs import wrong_state
 from pipeline.kafka.progress import GroupProgress
 from pipeline.storage.engine import DatabaseError
@@ -76,6 +76,8 @@ def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
             yield False, sentence
         if not wrong:
             yield True, f"The topics {settings.topic_prefix}.* are there."
+            for sentence in asyncio.run(check_replicas(settings)):
+                yield False, sentence
             yield from _work(settings)
     reader = Reader(settings.postgres)
     try:

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import signal
+import sys
 from importlib.util import find_spec
 
 import click
@@ -22,6 +24,7 @@ def worker_command() -> None:
     \b
     Example: NEWSBURST_KAFKA=broker:9092 NEWSBURST_POSTGRES=postgresql://me@db/news newsburst worker
     """  # noqa: D301 - \b is click's mark for lines to keep
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # it has nothing in hand yet
     settings = load()
     problems = missing(settings)
     if problems:
@@ -33,6 +36,9 @@ def worker_command() -> None:
             f"The package `agents` that Python finds ({where}) is not Newsburst's: another distribution of that name shadows it. "
             "Install Newsburst in an environment of its own."
         )
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGTERM}
+    )  # it waits until the worker has loaded, and is heard then
     os.execvpe(COMMAND[0], COMMAND, {**os.environ, **settings.environment()})  # noqa: S606 - no shell is wanted
 
 

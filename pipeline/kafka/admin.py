@@ -151,6 +151,27 @@ async def check_topics(settings: Settings) -> list[str]:
     return wrong
 
 
+async def check_replicas(settings: Settings) -> list[str]:
+    """Which partitions have lost replicas, one sentence for all; empty if none has. Raises BrokerError."""
+    names = [topic.name for topic in all_topics(settings)]
+    async with admin(settings) as client:
+        parts = [
+            (topic["topic"], part) for topic in await client.describe_topics(names) for part in topic["partitions"]
+        ]
+    headless = [f"{name}:{part['partition']}" for name, part in parts if part["leader"] < 0]
+    lost = [f"{name}:{part['partition']}" for name, part in parts if len(part["isr"]) < len(part["replicas"])]
+    wrong = []
+    if headless:
+        wrong.append(
+            f"No broker leads {len(headless)} partitions, {headless[0]} among them: start the broker that did."
+        )
+    if lost:
+        wrong.append(
+            f"Of {len(lost)} partitions, {lost[0]} among them, replicas are lost or behind: a broker is down, or catches up."
+        )
+    return wrong
+
+
 async def workers(settings: Settings) -> int:
     """How many workers are in the group. Raises BrokerError."""
     async with admin(settings) as client:

@@ -56,6 +56,8 @@ RETRY = "store.retry"
 CLOCK = "clock"
 """Where `newsburst doctor` asks the broker for its time."""
 
+REPLICATED = 3
+"""Replicas of a topic from which on a write waits for more than one."""
 CHANGELOGS = ("clustering", "detection")
 """The changelogs of the stages that keep state, which Kafka must only ever compact."""
 
@@ -72,7 +74,7 @@ def changelog(settings: Settings, name: str) -> str:
 
 def all_topics(settings: Settings) -> list[Topic]:
     """Every topic that must exist before a worker starts: Faust reads only what is there."""
-    return [
+    found = [
         *(Topic(settings.topic(name), config) for name, config in STREAMS.items()),
         *(Topic(settings.topic(f"{name}.dlq"), _LETTERS) for name in (*STREAMS, RETRY)),
         Topic(settings.topic("requeued"), _COMPACTED),
@@ -80,3 +82,8 @@ def all_topics(settings: Settings) -> list[Topic]:
         Topic(settings.topic(CLOCK), {**_LOG, "retention.ms": HOUR_MS}),
         *(Topic(changelog(settings, name), _COMPACTED) for name in CHANGELOGS),
     ]
+    if settings.replication < REPLICATED:
+        return found
+    # What is acknowledged is on most of the replicas: fewer than half may be lost, and what is there goes on.
+    in_sync = {"min.insync.replicas": str(settings.replication // 2 + 1)}
+    return [Topic(topic.name, {**topic.config, **in_sync}) for topic in found]

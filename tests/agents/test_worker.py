@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
+
+import pytest
 
 from pipeline.config import Settings
 from pipeline.embedded.kafka import EmbeddedKafka
@@ -69,3 +72,23 @@ def test_a_worker_ends_when_it_is_told_to_while_the_database_is_away(settings, t
 def test_a_worker_with_a_wrong_setting_names_it():
     code, said = last_words(NEWSBURST_THRESHOLD="many")
     assert (code, "NEWSBURST_THRESHOLD='many'" in said, "Traceback" in said) == (1, True, False)
+
+
+@pytest.mark.parametrize("after", [0.0, 0.4, 1.0, 2.0])
+def test_a_worker_that_is_told_to_end_while_it_starts_ends_in_peace(settings, tmp_path, after):
+    """As `newsburst worker` starts it: it hears what it was told when it has loaded."""
+    prepare(settings)
+    log = tmp_path / "worker.log"
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # which the process takes over
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "agents.worker"],
+            env={**os.environ, **settings.environment()},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    time.sleep(after)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0, log.read_text()
+    assert "Traceback" not in log.read_text()

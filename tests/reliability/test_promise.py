@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
-from pipeline.kafka.admin import check_topics, grow_topics
+from pipeline.kafka.admin import check_replicas, check_topics, grow_topics
 from tests.integration.helpers import read, wait_until_settled
 from tests.reliability.brokers import Brokers
 from tests.reliability.feed import feed, messages
@@ -49,10 +49,12 @@ def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_
         feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, 12))))
         sent = set()
         system.keep(2)
+        assert asyncio.run(check_replicas(system.settings)) == []
         feeding.start()
         time.sleep(6)
         brokers.lose(1)
         feeding.join()
+        assert "replicas are lost or behind" in asyncio.run(check_replicas(system.settings))[-1]
         assert all(worker.running for worker in system.workers), [last_lines(worker.log) for worker in system.workers]
         wait_until_settled(system.settings, system.workers[0].process)
         for worker in [*system.workers]:

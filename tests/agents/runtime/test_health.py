@@ -26,7 +26,14 @@ def ask(health, path):
 
 
 def healthy(**changes):
-    return Health(**{"database": lambda: "", "generation": 3} | changes)
+    return Health(**{"database": lambda: "", "broker": says(""), "generation": 3} | changes)
+
+
+def says(wrong):
+    async def broker():
+        return wrong
+
+    return broker
 
 
 def test_a_worker_with_all_it_needs_is_live_and_ready():
@@ -39,6 +46,7 @@ def test_a_worker_with_all_it_needs_is_live_and_ready():
 def test_what_is_missing_is_said():
     for changes, reason in (
         ({"database": lambda: "No Postgres answers"}, "No Postgres answers"),
+        ({"broker": says("No Kafka answers")}, "No Kafka answers"),
         ({"generation": 0}, "it has not joined its consumer group"),
         ({"loading": 2}, "it loads the state of 2 partitions"),
     ):
@@ -58,6 +66,17 @@ def test_the_database_is_asked(database):
     (port,) = free_ports(1)
     assert "No Postgres answers" in check(f"postgresql://me:secret@127.0.0.1:{port}/news")()
     assert "secret" not in check(f"postgresql://me:secret@127.0.0.1:{port}/news")()
+
+
+def test_the_broker_is_asked(kafka_settings):
+    assert asyncio.run(health_module._broker(kafka_settings)) == ""
+    (port,) = free_ports(1)
+    gone = kafka_settings.model_copy(update={"kafka": f"127.0.0.1:{port}"})
+    assert "No Kafka answers" in asyncio.run(health_module._broker(gone))
+    with socket.socket() as silent:  # as a broker that is stopped: it takes connections, and says nothing
+        silent.bind(("127.0.0.1", port))
+        silent.listen()
+        assert "does not answer within 3 s" in asyncio.run(health_module._broker(gone))
 
 
 def test_it_answers_over_http():
