@@ -41,6 +41,9 @@ COMMENT ON COLUMN news.amendments.stories IS 'The ids of the stories that were m
 ALTER TABLE news.stories ADD COLUMN amended bigint;
 COMMENT ON COLUMN news.stories.amended IS 'Log position of the amendment that put it into its cluster; none if none did.';
 COMMENT ON COLUMN news.events.ended_at IS 'When it ended; none while it is active.';
+UPDATE news.events e
+SET ended_at = LEAST(e.ended_at, e.last_seen + (u.record -> 'rule' ->> 'window_seconds')::numeric * interval '1 second')
+FROM news.event_updates u WHERE u.event_id = e.id AND u.sequence = e.sequence AND e.ended_at IS NOT NULL;
 ALTER TABLE news.events ADD COLUMN dismissed boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN news.events.dismissed IS 'Whether somebody dismissed it by hand: it is no event.';
 """

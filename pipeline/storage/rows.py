@@ -1,6 +1,7 @@
 """Rows: what each record is in the tables of `news`."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -119,7 +120,7 @@ def event_row(record: EventUpdate) -> Row:
         "state": record.state,
         "headline": record.headline,
         "started_at": record.at if record.sequence == 1 else record.started_at if record.sequence else None,
-        "ended_at": (record.ended_at or record.at) if record.state == "ended" else None,
+        "ended_at": _end(record) if record.state == "ended" else None,
         "updated_at": record.at,
         "first_seen": record.first_seen,
         "last_seen": record.last_seen,
@@ -133,6 +134,11 @@ def event_row(record: EventUpdate) -> Row:
         "merged_into": record.merged_into,
         "dismissed": record.dismissed,
     }
+
+
+def _end(record: EventUpdate) -> datetime:
+    """When an event ended; updates of versions before do not say it."""
+    return record.ended_at or min(record.at, record.last_seen + timedelta(seconds=record.rule.window_seconds))
 
 
 def mentioned_event_row(record: EventUpdate) -> Row:
