@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -29,6 +30,14 @@ def processes(folder):
         for process in psutil.process_iter(["cmdline", "status"])
         if str(folder) in " ".join(process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
+
+
+def kill(parent, chosen):
+    """Kill those below a process whose commands are chosen; some come and go, as Postgres' own do."""
+    for child in psutil.Process(parent.pid).children(recursive=True):
+        with suppress(psutil.Error):
+            if chosen(child.cmdline()):
+                child.kill()
 
 
 def wait_for_line(path, text, process, seconds=120):
@@ -68,9 +77,7 @@ def test_services_and_worker_end_with_up_however_it_ends(environment, tmp_path, 
         sent = subprocess.run([NEWSBURST, "doctor"], env=environment, capture_output=True, text=True, check=False)
         assert sent.returncode == 0, sent.stdout
         assert "breaking" in newsburst(environment, "report", "breaking").lower()
-        for child in psutil.Process(process.pid).children(recursive=True):  # what is beside the worker is started again
-            if child.cmdline()[-2:] == ["pipeline.command", "push"]:
-                child.kill()
+        kill(process, lambda command: command[-2:] == ["pipeline.command", "push"])  # it is started again
         wait_for_line(output, "push ended and is started again", process)
     process.send_signal(end)
     assert process.wait(40) == {signal.SIGINT: 0, signal.SIGTERM: 143, signal.SIGKILL: -9}[end]
@@ -85,9 +92,7 @@ def test_up_ends_and_says_so_when_a_service_ends(environment, tmp_path):
     with output.open("w") as shown:
         process = subprocess.Popen([NEWSBURST, "up"], env=environment, stdout=shown, stderr=subprocess.STDOUT)
     wait_for_line(output, "Ctrl-C stops all", process)
-    for child in psutil.Process(process.pid).children(recursive=True):
-        if "/bin/postgres" in " ".join(child.cmdline()[:1]):
-            child.kill()
+    kill(process, lambda command: "/bin/postgres" in " ".join(command[:1]))
     assert process.wait(60) == 1
     assert "The postgres ended" in output.read_text()
     assert processes(tmp_path) == []
