@@ -1,16 +1,10 @@
 """The normalise agent: `stories` to `normalised`, each story to the partition it came from, so that order is kept."""
 
-from functools import partial
-from typing import Any
-
 import faust
 from aiokafka.structs import ConsumerRecord
 
-from agents.runtime.budget import STORY_S
-from agents.runtime.dead_letters import work_through
-from agents.runtime.metrics import count
+from agents.forward import forward
 from agents.runtime.producer import Message, Messages, PackedProducer
-from agents.transport.batches import Raw, batches
 from pipeline.codec import encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
@@ -33,10 +27,4 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
         messages.append(Message(topic, normalised.id.encode(), encode(normalised), record.partition))
         return "done"
 
-    @app.agent(app.topic(settings.topic("stories"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
-    async def agent(stream: Any) -> None:
-        async for records in batches(app, stream):
-            messages: Messages = []
-            outcomes = work_through(STAGE, records, partial(work, messages), messages, STORY_S)
-            await producer.send(messages)
-            count(STAGE, outcomes)
+    forward(app, STAGE, settings.topic("stories"), producer, work)

@@ -1,60 +1,22 @@
 """Real Kafka and real Postgres for the tests that need them: given by the environment, else from Docker, else embedded."""
 
 import os
-import subprocess
 import uuid
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 
 import hypothesis
 import pytest
 import sqlalchemy as sa
 
 from pipeline.config import Settings
-from pipeline.embedded.kafka import COORDINATES, EmbeddedKafka
-from pipeline.embedded.ports import free_ports
+from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.postgres import EmbeddedPostgres
 from pipeline.storage.engine import create_engine
 from pipeline.storage.read import Reader
+from tests import containers
 
 hypothesis.settings.register_profile("newsburst", deadline=None)  # kernels are compiled when first called
 hypothesis.settings.load_profile("newsburst")
-
-
-def docker_answers():
-    try:
-        return subprocess.run(["docker", "info"], capture_output=True, timeout=10, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-@contextmanager
-def kafka_container():
-    """A broker in a container, of the version that the embedded one has; its address."""
-    from testcontainers.core.container import DockerContainer
-    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
-
-    (port,) = free_ports(1)
-    node = (
-        DockerContainer(f"apache/kafka:{COORDINATES.rpartition(':')[2]}")
-        .with_bind_ports(9092, port)
-        .with_envs(
-            KAFKA_NODE_ID="1",
-            KAFKA_PROCESS_ROLES="broker,controller",
-            KAFKA_CONTROLLER_QUORUM_VOTERS="1@localhost:9093",
-            KAFKA_CONTROLLER_LISTENER_NAMES="CONTROLLER",
-            KAFKA_LISTENERS="OUTSIDE://:9092,INSIDE://:29092,CONTROLLER://:9093",
-            KAFKA_ADVERTISED_LISTENERS=f"OUTSIDE://127.0.0.1:{port},INSIDE://localhost:29092",
-            KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="OUTSIDE:PLAINTEXT,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            KAFKA_INTER_BROKER_LISTENER_NAME="INSIDE",
-            KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR="1",
-            KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR="1",
-            KAFKA_TRANSACTION_STATE_LOG_MIN_ISR="1",
-            KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS="0",
-            KAFKA_AUTO_CREATE_TOPICS_ENABLE="false",
-        )
-    )
-    with node.waiting_for(LogMessageWaitStrategy("Kafka Server started")):
-        yield f"127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="session")
@@ -64,13 +26,13 @@ def kafka(tmp_path_factory):
         yield given
         return
     with ExitStack() as stack:
-        if docker_answers():
-            yield stack.enter_context(kafka_container())
-        else:
+        address = containers.enter(stack, containers.kafka)
+        if address is None:
             server = EmbeddedKafka(tmp_path_factory.mktemp("kafka"))
             stack.callback(server.stop)
             server.start()
-            yield server.bootstrap
+            address = server.bootstrap
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -80,15 +42,13 @@ def postgres_server(tmp_path_factory):
         yield given
         return
     with ExitStack() as stack:
-        if docker_answers():
-            from testcontainers.community.postgres import PostgresContainer
-
-            yield stack.enter_context(PostgresContainer("postgres:17", driver=None)).get_connection_url()
-        else:
+        uri = containers.enter(stack, containers.postgres)
+        if uri is None:
             server = EmbeddedPostgres(tmp_path_factory.mktemp("postgres"))
             stack.callback(server.stop)
             server.start()
-            yield server.uri
+            uri = server.uri
+        yield uri
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ class StateOf(NamedTuple, Generic[R, A, E]):
     """what the row of a story is"""
     amended: type[A]
     """what the row of an amendment is"""
-    amended_at: Callable[[A], Amended]
+    amended_of: Callable[[A], Amended]
     """says what an amendment changed of its row"""
     place: Callable[[bytes], tuple[str, int]]
     """says of an encoded row to which edition it belongs, and its position"""
@@ -97,7 +97,7 @@ def _build(state_of: StateOf[R, A, E], rows: Rows) -> tuple[dict[str, E], int]:
         found.setdefault(time.edition, []).append((time.position, time))
     for row in rows.amendments.values():
         amendment = decode(row, state_of.amended)
-        amended = state_of.amended_at(amendment)
+        amended = state_of.amended_of(amendment)
         found.setdefault(amended.amendment.edition, []).append((amended.position, amendment))
     newest = max((position for placed in found.values() for position, _ in placed), default=-1)
     states = {edition: state_of.new(edition) for edition in found}

@@ -21,7 +21,7 @@ from protego import Protego
 from yarl import URL
 
 from pipeline import __version__
-from pipeline.retry_after import retry_after
+from pipeline.retry_after import retry_after, seconds
 
 AGENT = "Newsburst"
 USER_AGENT = f"{AGENT}/{__version__} (feed reader)"
@@ -267,5 +267,5 @@ def _after(headers: Mapping[str, Any]) -> timedelta | None:
     after = retry_after(str(headers.get("Retry-After", "")), datetime.now(UTC))
     if after is None:
         ages = [part.strip() for part in str(headers.get("Cache-Control", "")).lower().split(",")]
-        after = retry_after(next((age.removeprefix("max-age=") for age in ages if age.startswith("max-age=")), ""))
+        after = seconds(next((age.removeprefix("max-age=") for age in ages if age.startswith("max-age=")), ""))
     return after

@@ -11,7 +11,7 @@ pin        an event and its cluster; the headline that it has from now on, or no
 from typing import NamedTuple
 
 from pipeline.codec import InvalidRecord
-from pipeline.records import Amendment
+from pipeline.records import MAX_AMENDED, Amendment
 
 
 class Needs(NamedTuple):
@@ -22,11 +22,10 @@ class Needs(NamedTuple):
     event: bool = False
 
 
-MANY = 1_000
 ACTIONS = {
-    "move": Needs((1, MANY), (1, 1)),
-    "split": Needs((1, MANY), (0, 0)),
-    "merge": Needs((0, 0), (2, MANY)),
+    "move": Needs((1, MAX_AMENDED), (1, 1)),
+    "split": Needs((1, MAX_AMENDED), (0, 0)),
+    "merge": Needs((0, 0), (2, MAX_AMENDED)),
     "dismiss": Needs((0, 0), (1, 1), event=True),
     "reinstate": Needs((0, 0), (1, 1), event=True),
     "pin": Needs((0, 0), (1, 1), event=True),

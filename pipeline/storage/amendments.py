@@ -32,7 +32,10 @@ def of_stories(
     what no amendment can say.
     """
     target = None if to is None else _cluster(reader, to)
-    edition = edition if target is None else target["edition"]
+    if target is not None:
+        if edition not in {None, target["edition"]}:
+            raise CannotAmend(f"{to!r} is of edition {target['edition']}, not {edition}.")
+        edition = target["edition"]
     found = reader.rows(
         "SELECT id, url, edition FROM news.stories WHERE (id = ANY(:names) OR url = ANY(:names)) "
         "AND (CAST(:edition AS text) IS NULL OR edition = :edition) ORDER BY received_at",

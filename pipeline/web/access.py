@@ -77,11 +77,11 @@ class Access:
                 421,
                 "This server does not answer to that name; if it should, set NEWSBURST_WEB_URL to the address of the pages.",
             )
-        given = _token_of(headers.get("authorization", ""))
-        is_editor = self._editor_token is not None and _same(given, self._editor_token)
+        authorization = headers.get("authorization", "")
+        is_editor = self._editor_token is not None and _same(_token_of(authorization), self._editor_token)
         if scope["path"].endswith(EDITORS):
             return None if is_editor and not _from_elsewhere(scope, headers) else self._not_editor(is_editor=is_editor)
-        if scope["path"] in OPEN or self._token is None or is_editor or _same(given, self._token):
+        if scope["path"] in OPEN or is_editor or may_read(authorization, self._token):
             return None
         return problem(
             401,
@@ -104,10 +104,9 @@ class Access:
         )
 
 
-def may_read(authorization: str, *tokens: str | None) -> bool:
-    """Whether who sends this header has one of these tokens; without any token, everyone may read."""
-    given, wanted = _token_of(authorization), [token for token in tokens if token is not None]
-    return not wanted or any(_same(given, token) for token in wanted)
+def may_read(authorization: str, token: str | None) -> bool:
+    """Whether who sends this header has the token; where there is none, everyone may read."""
+    return token is None or _same(_token_of(authorization), token)
 
 
 def _is_known(host: str, hosts: Collection[str]) -> bool:

@@ -28,6 +28,7 @@ LARGEST_FORM = 1_048_576
 """Bytes."""
 SOMEONE = "an editor"
 """Who amends without a name."""
+UNNAMED = "Name the other event or cluster first."
 router = APIRouter(include_in_schema=False)
 
 
@@ -45,7 +46,7 @@ async def amend(
     by = name_of(authorization) or SOMEONE
     fields = await _fields(request)
     try:
-        amendment = await asyncio.to_thread(_asked, source.reader, event_id, fields, by)
+        amendment = await asyncio.to_thread(_asked, source, event_id, fields, by)
         await send_amendment(source.settings, amendment)
     except (amendments.CannotAmend, InvalidRecord) as error:
         return await asyncio.to_thread(_form, request, source, event_id, by, fields, status=422, said=str(error))
@@ -78,15 +79,14 @@ async def _fields(request: Request) -> dict[str, list[str]]:
         raise HTTPException(400, "The body should be a form, application/x-www-form-urlencoded in UTF-8.") from None
 
 
-def _asked(reader: Reader, event_id: str, fields: dict[str, list[str]], by: str) -> Amendment:
-    """The amendment that a form asks for. Raises CannotAmend and InvalidRecord."""
+def _asked(source: Source, event_id: str, fields: dict[str, list[str]], by: str) -> Amendment:
+    """The amendment that a form asks for. Raises CannotAmend, InvalidRecord and NotFound."""
 
     def field(name: str) -> str | None:
         return fields.get(name, [""])[0].strip() or None
 
-    action, reason = field("action"), field("reason")
-    other = field("to" if action == "move" else "other")
-    stories = [story for story in fields.get("story", []) if story]
+    reader = source.reader
+    action, reason, other = field("action"), field("reason"), field("other")
     if action in {"dismiss", "reinstate", "unpin"}:
         return amendments.of_event(reader, "pin" if action == "unpin" else action, event_id, by, reason=reason)
     if action == "pin":
@@ -94,29 +94,22 @@ def _asked(reader: Reader, event_id: str, fields: dict[str, list[str]], by: str)
         if headline is None:
             raise amendments.CannotAmend("Write the headline first.")
         return amendments.of_event(reader, "pin", event_id, by, headline=headline, reason=reason)
-    if action in {"move", "split"} and not stories:
-        raise amendments.CannotAmend("Choose stories first.")
-    if action in {"move", "merge"} and other is None:
-        raise amendments.CannotAmend("Name the other event or cluster first.")
-    if action == "merge" and other is not None:
+    if action == "merge":
+        if other is None:
+            raise amendments.CannotAmend(UNNAMED)
         return amendments.of_clusters(reader, [event_id, other], by, reason=reason)
     if action in {"move", "split"}:
-        edition = _edition(reader, event_id)
-        to = other if action == "move" else None
-        if other is not None and to is not None and _edition(reader, to) not in {None, edition}:
-            raise amendments.CannotAmend(f"{other!r} is of another edition.")
+        stories, to = [story for story in fields.get("story", []) if story], field("to")
+        if not stories:
+            raise amendments.CannotAmend("Choose stories first.")
+        if action == "move" and to is None:
+            raise amendments.CannotAmend(UNNAMED)
+        edition = event_of(source, event_id)["edition"]
+        to = to if action == "move" else None
         return amendments.of_stories(reader, stories, by, to=to, edition=edition, reason=reason)
     raise amendments.CannotAmend(
         f"action={action!r}: it should be move, split, merge, dismiss, reinstate, pin or unpin."
     )
-
-
-def _edition(reader: Reader, name: str) -> str | None:
-    """The edition of an event or a cluster; None if there is none of this name."""
-    statement = (
-        "SELECT edition FROM news.events WHERE id = :name UNION SELECT edition FROM news.clusters WHERE id = :name"
-    )
-    return next((row["edition"] for row in reader.rows(statement, name=name)), None)
 
 
 async def _outcome(reader: Reader, amendment_id: str) -> Row | None:

@@ -5,10 +5,10 @@ stories leave one centroid and enter the other: what is like them joins the righ
 """
 
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from typing import NamedTuple
 
 from pipeline.records import Amended, Amendment, Cluster, MovedStory, StreamTime
+from pipeline.stages import ids
 from pipeline.stages.cluster import changed
 from pipeline.stages.cluster.kernels import date_cluster, move_story
 from pipeline.stages.cluster.seen import unpack
@@ -84,8 +84,7 @@ def _split(state: ClusterState, amendment: Amendment) -> _Plan:
     for cluster_id, stories in by_cluster.items():
         if len(stories) == len(state.clusters[cluster_id].members):
             raise Refused(f"these are all stories of cluster {cluster_id}: there is nothing to split them off from")
-    named = f"{amendment.edition} {amendment.id}"
-    new = "c" + blake2b(named.encode(), digest_size=8).hexdigest()
+    new = ids.cluster_id(amendment.edition, amendment.id)
     return _Plan(new, [story for stories in by_cluster.values() for story in stories], [])
 
 
@@ -98,10 +97,9 @@ def _merge(state: ClusterState, amendment: Amendment) -> _Plan:
 
 
 def _of_event(state: ClusterState, amendment: Amendment) -> _Plan:
-    """What is said of an event is for the detect stage; an event has the id of the cluster that it broke in."""
+    """What is said of an event is for the detect stage, if it broke in this cluster."""
     cluster = _living(state, amendment.clusters[0])
-    broke_in = "c" + (amendment.event_id or "")[1:].partition("-")[0]
-    if state.lifetimes.resolve(broke_in) != cluster.id:
+    if state.lifetimes.resolve(ids.cluster_of(amendment.event_id or "")) != cluster.id:
         raise Refused(f"event {amendment.event_id} is none of cluster {cluster.id}")
     return _Plan(cluster.id, [], [])
 

@@ -15,7 +15,6 @@ read in today joins what was written in its time.
 """
 
 from datetime import datetime
-from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
@@ -34,6 +33,7 @@ from pipeline.stages.cluster.index import story_keys
 from pipeline.stages.cluster.kernels import Match, match, weigh_only
 from pipeline.stages.cluster.seen import contents
 from pipeline.stages.cluster.state import ClusterState, LiveCluster, Sketch, advance, apply, revise
+from pipeline.stages.ids import cluster_id
 from pipeline.stages.lifetimes import Expired
 from pipeline.stages.observer import DecisionObserver
 from pipeline.times import from_micros, to_micros
@@ -223,8 +223,7 @@ def _new_id(story: NormalisedStory, stream_time: int) -> str:
 
     A story that comes again after its cluster has died comes at a later stream time.
     """
-    named = f"{story.edition} {stream_time} {story.id}"
-    return "c" + blake2b(named.encode(), digest_size=8).hexdigest()
+    return cluster_id(story.edition, stream_time, story.id)
 
 
 def _changed(state: ClusterState, row: Assignment) -> list[Cluster]:

@@ -13,7 +13,16 @@ from pipeline.codec import InvalidRecord
 from pipeline.records import Amended, AmendedDetection, EventMark, EventUpdate
 from pipeline.stages.detect.events import end_events, update, updates_of
 from pipeline.stages.detect.evidence import Cause, describe
-from pipeline.stages.detect.state import CountedCluster, DetectState, absorb, last_window, put, take, take_retracted
+from pipeline.stages.detect.state import (
+    CountedCluster,
+    DetectState,
+    absorb,
+    ended,
+    last_window,
+    put,
+    take,
+    take_retracted,
+)
 from pipeline.stages.detect.window_story import WindowStory
 from pipeline.times import to_micros
 
@@ -139,8 +148,8 @@ def _amend_event(state: DetectState, counted: CountedCluster, amended: Amended, 
     mark = counted.events[place]
     replaced = msgspec.structs.replace(mark, headline=amendment.headline) if amendment.action == "pin" else mark
     if amendment.action == "dismiss":
-        ended_at = state.lifetimes.stream_time if mark.active else mark.ended_at
-        replaced = msgspec.structs.replace(mark, dismissed=True, active=False, ended_at=ended_at)
+        over = ended(mark, state.lifetimes.stream_time)
+        replaced = msgspec.structs.replace(over, dismissed=True, sequence=mark.sequence)
     elif amendment.action == "reinstate" and mark.dismissed:
         lives = mark is counted.events[-1] and bool(counted.stories_of(mark))
         active = lives and counted.last + state.rule.window >= state.lifetimes.stream_time

@@ -12,6 +12,7 @@ from pipeline.stages.detect.renewal import MIN_FOR_SIMILARITY, burst, renew_feat
 from pipeline.stages.detect.state import CountedCluster, DetectState, last_window
 from pipeline.stages.detect.window import breaking_window, may_break
 from pipeline.stages.detect.window_story import TIME, WindowStory
+from pipeline.stages.ids import event_id
 from pipeline.stages.rules import DetectRule
 from pipeline.stages.weights import log_odds
 
@@ -124,9 +125,9 @@ def _start(state: DetectState, counted: CountedCluster, window: Window, cause: C
 
 def _mark(state: DetectState, counted: CountedCluster, window: Window, cause: Cause) -> EventMark:
     """The mark of the cluster's next event, which breaks in this window."""
-    first = not counted.events
+    number = len(counted.events) + 1
     return EventMark(
-        event_id="e" + counted.id[1:] + ("" if first else f"-{len(counted.events) + 1}"),
+        event_id=event_id(counted.id, number),
         sequence=1,
         active=True,
         started_at=state.lifetimes.stream_time,
@@ -134,7 +135,7 @@ def _mark(state: DetectState, counted: CountedCluster, window: Window, cause: Ca
         position=cause.position,
         window_start=window[0].time,
         window_end=window[-1].time,
-        since=None if first else window[0].time,
+        since=None if number == 1 else window[0].time,
     )
 
 

@@ -1,13 +1,13 @@
 """Detect: the stories of each cluster are counted in a sliding window; a cluster with more than the threshold breaks.
 
-The rule is looked up for the new story only, among the windows that hold it (`pipeline.stages.counting`). An event then
+The rule is looked up for the new story only, among the windows that hold it (`pipeline.stages.detect.window`). An event then
 
 - starts once: its first update is the alert;
 - is updated when it has half as many stories again as when it was last reported;
 - is reopened when its cluster breaks again after its end, about the same;
 - is announced once as emerging, before it starts, if the rule asks for that;
 - ends when stream time has left its last story a window behind;
-- gives way to another event when the cluster bursts again about something else (`pipeline.stages.renewal`);
+- gives way to another event when the cluster bursts again about something else (`pipeline.stages.detect.renewal`);
 - goes on as one when two clusters with events merge: the older event survives, the other ends and names it;
 - is updated when one of its stories is retracted, and ends when none is left. Of many retractions the 1st, 2nd, 4th, 8th ...
   are reported at once, the others with the next update.

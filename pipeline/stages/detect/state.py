@@ -99,9 +99,7 @@ class CountedCluster:
 
     def end(self, at: int) -> EventMark:
         """End the current event at this time; one that has ended already keeps its end, and moves on by an update."""
-        event = self.events[-1]
-        ended_at = at if event.active or event.ended_at is None else event.ended_at
-        self.events[-1] = msgspec.structs.replace(event, sequence=event.sequence + 1, active=False, ended_at=ended_at)
+        self.events[-1] = ended(self.events[-1], at)
         return self.events[-1]
 
     def move(self, **changes: bool | int | None) -> EventMark:
@@ -109,6 +107,12 @@ class CountedCluster:
         event = self.events[-1]
         self.events[-1] = msgspec.structs.replace(event, sequence=event.sequence + 1, **changes)
         return self.events[-1]
+
+
+def ended(event: EventMark, at: int) -> EventMark:
+    """The next mark of an event that is over, and ended at this time unless it had ended before."""
+    ended_at = at if event.active else event.ended_at
+    return msgspec.structs.replace(event, sequence=event.sequence + 1, active=False, ended_at=ended_at)
 
 
 class DetectState:
@@ -280,16 +284,7 @@ def _join_events(counted: CountedCluster, absorbed: CountedCluster, at: int) -> 
         (events[-1] for events in (counted.events, absorbed.events) if events),
         key=lambda event: (event.dismissed, event.started_at, event.event_id),
     )
-    gave_way = [
-        msgspec.structs.replace(
-            event,
-            sequence=event.sequence + 1,
-            active=False,
-            ended_at=at if event.active or event.ended_at is None else event.ended_at,
-            merged_into=current[0].event_id,
-        )
-        for event in current[1:]
-    ]
+    gave_way = [msgspec.structs.replace(ended(event, at), merged_into=current[0].event_id) for event in current[1:]]
     pinned = [event.headline for event in current if event.headline is not None]
     current[:1] = (
         [msgspec.structs.replace(event, headline=pinned[0]) for event in current[:1]] if pinned else current[:1]
