@@ -8,6 +8,7 @@ from typing import Any
 
 import faust
 from aiokafka.structs import ConsumerRecord
+from faust.types import TP
 
 from agents.runtime.budget import STORY_S
 from agents.runtime.dead_letters import dead_letter, work_through
@@ -21,6 +22,7 @@ from pipeline.kafka.decode import decode_record
 from pipeline.kafka.topics import RETRY
 from pipeline.records import AMENDMENT, TICK, Amended, Assignment, Cluster, EventUpdate, Record
 from pipeline.stages.detect.stage import check_moves
+from pipeline.storage.offsets import Stored
 from pipeline.storage.write import Writer
 
 STAGE = "store"
@@ -51,13 +53,21 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
     @app.agent(app.topic(*kinds, retry, schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
         writer = Writer(settings.postgres)
+        finished: dict[TP, int] = {}
         async for batch in batches(app, stream, BATCH_RECORDS):
             came = [_as_it_came(record, kinds) if record.topic == retry else record for record in batch]
             messages: Messages = []
             records: list[Record] = []
             sources: list[ConsumerRecord] = []
             outcomes = work_through(STAGE, came, partial(work, records, sources), messages, STORY_S)
-            refused = await asyncio.to_thread(writer.write_acceptable, records)
+            ends = {TP(record.topic, record.partition): record.offset + 1 for record in batch if record.topic != retry}
+            committed = app.consumer._committed_offset  # noqa: SLF001 - Faust keeps it to itself
+            stored = [
+                Stored(of.topic, of.partition, max(finished.get(of, 0), committed.get(of) or 0), end)
+                for of, end in ends.items()
+            ]
+            refused = await asyncio.to_thread(writer.write_acceptable, records, stored)
+            finished.update(ends)
             messages.extend(dead_letter(STAGE, sources[index], InvalidRecord(reason)) for index, reason in refused)
             outcomes.update(done=-len(refused), dead=len(refused))
             await producer.send(messages)

@@ -15,8 +15,8 @@ from agents.app import create_app
 from pipeline.config import Settings, SettingsError, load
 from pipeline.kafka.changelogs import StateError
 from pipeline.kafka.upgrade import NewerRow
-from pipeline.replay import warm_up
 from pipeline.storage.engine import DatabaseError
+from pipeline.warm_up import warm_up
 
 log = structlog.get_logger()
 

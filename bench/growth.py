@@ -19,13 +19,14 @@ from bench.news import RECEIVED, ROOT, many
 from pipeline.codec import decode, encode
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Fingerprint
-from pipeline.replay import fingerprints, warm_up
+from pipeline.replay import fingerprints
 from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.detect.stage import detect
 from pipeline.stages.detect.state import DetectState
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import shipped
+from pipeline.warm_up import warm_up
 
 FIRST, STEP = 10_000, 1_000
 ROUNDS = 9

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from bench.figures import Figure, absolute
 from bench.news import RECEIVED, days
-from pipeline.replay import fingerprints, replay, warm_up
+from pipeline.replay import fingerprints, replay
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import shipped
+from pipeline.warm_up import warm_up
 
 STORIES = 10_000
 LIMIT = 0.7

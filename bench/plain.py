@@ -19,7 +19,6 @@ from pipeline.config import Settings, load
 from pipeline.kafka.topics import changelog
 from pipeline.languages.background import background
 from pipeline.records import Assignment, Cluster, EventUpdate, Fingerprint, NormalisedStory, Record, Story
-from pipeline.replay import warm_up
 from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.detect.stage import detect
@@ -28,6 +27,7 @@ from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 from pipeline.storage.write import Writer
 from pipeline.times import from_millis
+from pipeline.warm_up import warm_up
 
 BATCH = 2_000
 """Records a fetch: with 500 these loops are a third slower, with more no faster."""

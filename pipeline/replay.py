@@ -5,7 +5,7 @@ For equal order it gives what the agents give, so it is the engine of evaluation
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pipeline.languages.background import background
 from pipeline.records import (
@@ -115,18 +115,3 @@ def fingerprints(
     """Normalise and fingerprint stories; their positions are their numbers from 0. Raises InvalidRecord."""
     for position, story in enumerate(stories):
         yield position, fingerprint(normalise(story, received_at, default_language, stems=stems))
-
-
-def warm_up(cluster_rule: ClusterRule, detect_rule: DetectRule, weights: Weights) -> None:
-    """Run a few stories through all stages, so that what is loaded or compiled on first use is ready."""
-    noon = datetime(2000, 1, 1, 12, tzinfo=UTC)
-    stories = [
-        Story(
-            url=f"https://news.example/{n}", title=f"{title} {n}", publisher="Example", crawled_at=noon, language="en"
-        )
-        for n, title in enumerate(
-            ["Quake hits city", "Strong quake hits city", "Fire in port", "Fire in port after quake"] * 2
-        )
-    ]
-    for _ in replay(fingerprints(stories, noon), cluster_rule, detect_rule, weights):
-        pass

@@ -35,6 +35,7 @@ BESIDE = {
     "pipeline.times": "pipeline.records",
     "pipeline.schemas": "pipeline.files",
     "pipeline.command": "pipeline.cli",
+    "pipeline.warm_up": "pipeline.replay",
 }
 """Modules that stand in the room of another."""
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "state": "Look at the state of the stages, take it over with another rule, or start from nothing.",
     "topics": "Make and check the Kafka topics.",
     "migrate": "Bring the schema `news` in Postgres up to date.",
+    "restore": "Have the workers write to Postgres what it lacks of the topics, after an older copy of it was restored.",
     "retain": "Delete old stories from Postgres; workers may go on.",
     "doctor": "Say what is reachable, what is missing, and what to do; exits with 1 if something is missing.",
     "evaluate": "Replay STORIES and measure clusters and alerts against labels.",

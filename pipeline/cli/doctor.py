@@ -7,6 +7,7 @@ import click
 from aiokafka.errors import KafkaError
 
 from pipeline.cli.output import counted
+from pipeline.cli.restore import wrong_stored
 from pipeline.config import Settings, load
 from pipeline.kafka.admin import BrokerError, check_replicas, check_topics, clock_ahead
 from pipeline.kafka.changelogs import wrong_state
@@ -58,6 +59,17 @@ def _work(settings: Settings) -> Iterator[tuple[bool, str]]:
         yield False, sentence
 
 
+def _stored(settings: Settings) -> Iterator[tuple[bool, str]]:
+    try:
+        wrong = asyncio.run(wrong_stored(settings))
+    except (BrokerError, KafkaError):  # said above
+        return
+    for sentence in wrong:
+        yield False, sentence
+    if not wrong:
+        yield True, "Postgres has all that the store has read from the topics."
+
+
 def _clock(service: str, ahead: float) -> tuple[bool, str]:
     if abs(ahead) < CLOCK_TOLERANCE_S:
         return True, f"The clocks of {service} and of this machine agree within {CLOCK_TOLERANCE_S:g} s."
@@ -86,8 +98,14 @@ def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
         at, newest = current(settings.postgres), latest()
         if at == newest:
             yield True, f"The schema {SCHEMA} is up to date (revision {at})."
+            yield from _stored(settings)
+        elif at > newest:
+            yield (
+                False,
+                f"The schema {SCHEMA} is at revision {at}, and this version knows {newest} at most: use the newer version.",
+            )
         else:
-            yield False, f"The schema news is at revision {at or 'none'}, not {newest}: run `newsburst migrate`."
+            yield False, f"The schema {SCHEMA} is at revision {at or 'none'}, not {newest}: run `newsburst migrate`."
     except DatabaseError as error:
         yield False, f"{error} Start one, `newsburst up`, or set NEWSBURST_POSTGRES."
     finally:

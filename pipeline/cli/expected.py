@@ -13,6 +13,7 @@ from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.changelogs import StateError
 from pipeline.printed import shown
 from pipeline.storage.engine import DatabaseError
+from pipeline.storage.migrate import UnknownRevision
 
 EXPECTED = (
     AlreadyRunning,
@@ -24,6 +25,7 @@ EXPECTED = (
     PictureError,
     PostgresUnavailable,
     SettingsError,
+    UnknownRevision,
 )
 
 

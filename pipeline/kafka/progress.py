@@ -6,6 +6,7 @@ from typing import Self
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
+from aiokafka.structs import OffsetAndMetadata
 
 from pipeline.config import Settings
 from pipeline.kafka.admin import partitions, unreachable
@@ -56,12 +57,9 @@ class GroupProgress:
 
     async def left(self, ends: Ends) -> int:
         """How many records before these ends the workers have not finished with."""
-        try:
-            done = await self._admin.list_consumer_group_offsets(group(self._settings))
-        except GroupCoordinatorNotAvailableError:  # no worker has ever joined
-            done = {}
+        done = await self._done()
         unknown = [partition for partition in ends if partition not in done or done[partition].offset < 0]
-        begins = await self._consumer.beginning_offsets(unknown) if unknown else {}
+        begins = await self.begins(unknown)
         left = {
             partition: (begins[partition] if partition in begins else done[partition].offset, end)
             for partition, end in ends.items()
@@ -69,6 +67,29 @@ class GroupProgress:
         few = {partition: start for partition, (start, end) in left.items() if 0 < end - start <= COUNTED_OFFSETS}
         many: int = sum(max(0, end - start) for partition, (start, end) in left.items() if partition not in few)
         return many + (await self._count(few, ends) if few else 0)
+
+    async def committed(self, streams: Iterable[str]) -> Ends:
+        """The offsets up to which the workers have finished with the partitions of these streams; 0 if they never have."""
+        done = await self._done()
+        return {
+            partition: max(0, done[partition].offset) if partition in done else 0
+            for partition in await self.ends(streams)
+        }
+
+    async def begins(self, of: Iterable[TopicPartition]) -> Ends:
+        """The first offsets that are still on these partitions."""
+        wanted = [*of]
+        begins: Ends = await self._consumer.beginning_offsets(wanted) if wanted else {}
+        return begins
+
+    async def _done(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        try:
+            found: dict[TopicPartition, OffsetAndMetadata] = await self._admin.list_consumer_group_offsets(
+                group(self._settings)
+            )
+        except GroupCoordinatorNotAvailableError:  # no worker has ever joined
+            return {}
+        return found
 
     async def ends(self, streams: Iterable[str]) -> Ends:
         """The ends of the partitions of these streams."""

@@ -15,16 +15,32 @@ LOCK = 7_012_026
 """Advisory lock: of several that migrate at once, one does and the others wait."""
 
 
+class UnknownRevision(ValueError):
+    """A revision that this version does not have; the message says which and what to do."""
+
+
 def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(resources.files("migrations")))
     return config
 
 
-def migrate(uri: str) -> str:
-    """Apply what is missing; returns the revision the database is at. Raises DatabaseError."""
+def migrate(uri: str, to: str | None = None) -> str:
+    """Apply what is missing, or take back what came after the revision `to`; returns the revision the database is at.
+
+    Raises DatabaseError, and UnknownRevision.
+    """
     engine = create_engine(uri)
     config = _config()
+    at, known = current(uri), [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
+    if at and at not in known:
+        raise UnknownRevision(
+            f"Postgres is at revision {at}, which this version of Newsburst does not know: its newest is {known[0]}. "
+            f"Use the newer version; to go back to this one, run the newer one's `newsburst migrate --to {known[0]}` first."
+        )
+    if to is not None and to not in known:
+        raise UnknownRevision(f"There is no revision {to!r}; there are {', '.join(sorted(known))}.")
+    target = to or known[0]
     try:
         with explained(engine), engine.connect() as connection:
             connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
@@ -32,13 +48,16 @@ def migrate(uri: str) -> str:
                 connection.execute(sa.schema.CreateSchema(SCHEMA))
             connection.commit()
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            try:
+                (command.downgrade if at > target else command.upgrade)(config, target)
+            except NotImplementedError as error:
+                raise UnknownRevision(str(error)) from None
             connection.commit()
             connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), {"key": LOCK})
             connection.commit()
     finally:
         engine.dispose()
-    return latest()
+    return target
 
 
 def latest() -> str:

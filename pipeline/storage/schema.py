@@ -338,6 +338,25 @@ event_links = Table(
     comment="Events of different editions that are probably one happening.",
 )
 
+stored_offsets = Table(
+    "stored_offsets",
+    metadata,
+    Column(
+        "topic",
+        Text,
+        primary_key=True,
+        comment="The topic; empty in a row that says that what was stored before revision 0012 is not known.",
+    ),
+    Column("partition", Integer, primary_key=True, autoincrement=False, comment="The number of the partition."),
+    Column("next_offset", BigInteger, nullable=False, comment="The offset after the last record that is stored."),
+    Column(
+        "missing_from",
+        BigInteger,
+        comment="The offset from which records are missing: an older copy of the database was restored. None if none are.",
+    ),
+    comment="How far each partition of a topic is stored.",
+)
+
 subscriptions = Table(
     "subscriptions",
     metadata,

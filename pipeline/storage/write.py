@@ -1,5 +1,6 @@
 """Writes: batches of records to one database, each in a transaction, again and again while it is away."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import structlog
 from pipeline.records import Assignment, EventUpdate, Record
 from pipeline.storage.engine import create_engine, explained
 from pipeline.storage.links import alerts_of, write_links
+from pipeline.storage.offsets import RECORD, Stored
 from pipeline.storage.upserts import statements
 
 log = structlog.get_logger()
@@ -33,13 +35,13 @@ class Writer:
         self._months: set[Month] = set()
         """for which there are partitions"""
 
-    def write(self, records: Sequence[Record]) -> None:
-        """Write assignments, clusters, event updates and the links of alerts in one transaction.
+    def write(self, records: Sequence[Record], stored: Sequence[Stored] = ()) -> None:
+        """Write assignments, clusters, event updates, links of alerts, and how far topics are stored by them, in one transaction.
 
         Waits and tries again while the database is away or another writer is in the way. Raises Refused for data that Postgres
         does not take, and DatabaseError for what else a retry cannot fix.
         """
-        if not records:
+        if not records and not stored:
             return
         try:
             batch = list(statements(records))
@@ -56,6 +58,8 @@ class Writer:
                             connection.execute(statement, parameters)
                         if alerts:
                             write_links(connection, alerts)
+                        if stored:
+                            connection.execute(RECORD, {"stored": json.dumps([part._asdict() for part in stored])})
 
     def _make_partitions(self, months: set[Month]) -> None:
         """Have a partition for the stories of each month. Each is made in a transaction of its own, which no batch waits for."""
@@ -78,17 +82,23 @@ class Writer:
                 raise Refused(str(error.orig).splitlines()[0]) from None
             raise
 
-    def write_acceptable(self, records: Sequence[Record]) -> list[tuple[int, str]]:
+    def write_acceptable(self, records: Sequence[Record], stored: Sequence[Stored] = ()) -> list[tuple[int, str]]:
         """Write those that Postgres accepts, as `write` does; returns index and reason of each that it refuses for its data."""
         try:
-            self.write(records)
+            self.write(records, stored)
         except Refused as error:
-            if len(records) == 1:
-                return [(0, f"Postgres refuses it: {error}")]
-            half = len(records) // 2
-            later = self.write_acceptable(records[half:])
-            return [*self.write_acceptable(records[:half]), *((half + index, reason) for index, reason in later)]
+            refused = self._halved(records, str(error))
+            self.write([], stored)
+            return refused
         return []
+
+    def _halved(self, records: Sequence[Record], reason: str) -> list[tuple[int, str]]:
+        """Write those of refused records that Postgres accepts, half by half."""
+        if len(records) == 1:
+            return [(0, f"Postgres refuses it: {reason}")]
+        half = len(records) // 2
+        later = self.write_acceptable(records[half:])
+        return [*self.write_acceptable(records[:half]), *((half + index, reason) for index, reason in later)]
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,0 +1,89 @@
+"""`newsburst restore`: write to Postgres what it lacks of the topics, after an older copy of it was restored."""
+
+import asyncio
+from typing import NamedTuple
+
+import click
+
+from pipeline.cli.output import counted
+from pipeline.config import Settings, load
+from pipeline.kafka.admin import seek
+from pipeline.kafka.progress import GroupProgress
+from pipeline.storage.offsets import continue_from, missing_from, stored_offsets
+
+STORED = ("assignments", "clusters", "events")
+"""The topics that are stored, in the order in which they are read again."""
+
+
+class Missing(NamedTuple):
+    """What Postgres lacks of a partition."""
+
+    topic: str
+    partition: int
+    offset: int
+    """the first that is missing"""
+    committed: int
+    """the offset up to which the store had finished, by what Kafka says"""
+    begin: int
+    """the first that is still on the topic"""
+
+
+@click.command("restore")
+def restore_command() -> None:
+    """Have the workers write to Postgres what it lacks of the topics, after an older copy of it was restored.
+
+    Stop the workers before. What they write again changes nothing where it is there. `newsburst doctor` says whether anything
+    is missing.
+
+    \b
+    Example: newsburst restore
+    """  # noqa: D301 - \b is click's mark for lines to keep
+    settings = load()
+    found = asyncio.run(missing(settings))
+    if not found:
+        click.echo("Postgres has all that the store has read from the topics.")
+        return
+    for part in found:
+        asyncio.run(seek(settings, part.topic, part.partition, max(part.offset, part.begin)))
+    places = [(part.topic, part.partition, max(part.offset, part.begin)) for part in found]
+    continue_from(settings.postgres, places)
+    for part in found:
+        gone = max(0, part.begin - part.offset)
+        lost = (
+            f" {counted(gone, 'offset', 'offsets')} before that are not on the topic any more: only a newer copy has them."
+            if gone
+            else ""
+        )
+        click.echo(f"The store reads {part.topic}:{part.partition} again from {max(part.offset, part.begin)}.{lost}")
+    click.echo("Start the workers.")
+
+
+async def missing(settings: Settings) -> list[Missing]:
+    """What Postgres lacks. Raises BrokerError, KafkaError and DatabaseError."""
+    known = await asyncio.to_thread(stored_offsets, settings.postgres)
+    async with GroupProgress(settings) as progress:
+        committed = await progress.committed(STORED)
+        found = {
+            place: offset
+            for place, done in committed.items()
+            if (offset := missing_from(known, place.topic, place.partition, done)) is not None
+        }
+        begins = await progress.begins(found)
+    return [
+        Missing(place.topic, place.partition, offset, committed[place], begins[place])
+        for place, offset in sorted(found.items())
+    ]
+
+
+async def wrong_stored(settings: Settings) -> list[str]:
+    """What Postgres lacks, in a sentence; nothing if it has all. Raises as `missing` does."""
+    found = await missing(settings)
+    if not found:
+        return []
+    of = f"{found[0].topic}:{found[0].partition}, from offset {found[0].offset:,} on"
+    more = f", and of {counted(len(found) - 1, 'other partition', 'other partitions')}" if len(found) > 1 else ""
+    said = (
+        f"Postgres lacks what the store has read of {of}{more}: an older copy was restored, or this is another database. "
+        "Stop the workers, run `newsburst restore`, start them."
+    )
+    return [said]
