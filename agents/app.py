@@ -1,7 +1,6 @@
 """The Faust app, made from settings: what the worker runs."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from faust.types import TP
 from mode import CrashingSupervisor
 
 from agents import amend, cluster, detect, fingerprint, normalise, store
+from agents.measure import keep_measuring
 from agents.runtime.health import serve, watch
 from agents.runtime.log_end import LogEnd
 from agents.runtime.producer import PackedProducer
@@ -23,6 +23,7 @@ from pipeline.config import Settings
 from pipeline.embedded.processes import SAYS_READY
 from pipeline.kafka.admin import BrokerError, admin
 from pipeline.kafka.connection import tls
+from pipeline.logs import announce
 
 log = structlog.get_logger()
 
@@ -99,8 +100,9 @@ def create_app(settings: Settings) -> App:
 
     app.closing = [producer.close, log_end.close, *(state.close for state in states)]
     if settings.metrics_port:
+        keep_measuring(app, settings, clustering, detection)
         serve(watch(app, settings, states), settings.metrics_host, settings.metrics_port)
-    app.on_partitions_assigned.connect(_say_what_is_assigned, weak=False)
+    app.on_partitions_assigned.connect(partial(_say_what_is_assigned, settings), weak=False)
     return app
 
 
@@ -129,10 +131,9 @@ def _credentials(settings: Settings) -> Any:
     return faust.SSLCredentials(context=tls(settings)) if settings.kafka_security == "SSL" else None
 
 
-async def _say_what_is_assigned(app: App, assigned: set[TP], **_: Any) -> None:
+async def _say_what_is_assigned(settings: Settings, app: App, assigned: set[TP], **_: Any) -> None:
     partitions = " ".join(sorted(f"{partition.topic}:{partition.partition}" for partition in assigned))
     log.info("partitions assigned", generation=app.consumer_generation_id, partitions=partitions)
     if not app.is_ready:
         app.is_ready = True
-        sys.stdout.write(f"{SAYS_READY}: {len(assigned)} partitions of topics are its own.\n")
-        sys.stdout.flush()
+        announce(settings, f"{SAYS_READY}: {len(assigned)} partitions of topics are its own.")

@@ -9,7 +9,7 @@ import faust
 from aiokafka.structs import ConsumerRecord
 
 from agents.runtime.log_end import LogEnd
-from agents.runtime.metrics import count
+from agents.runtime.metrics import CANDIDATES, count, timed
 from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
@@ -56,7 +56,9 @@ def declare(app: faust.App, settings: Settings, log_end: LogEnd) -> StateStore[A
     async def agent(stream: Any) -> None:
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
-                count(STAGE, await transact(store, number, records, work))
+                with timed(STAGE):
+                    outcomes = await transact(store, number, records, work)
+                count(STAGE, outcomes)
 
     return store
 
@@ -123,6 +125,8 @@ class _Batch:
             return "repeated"
         self._delete(outcome.expired)
         assignment = outcome.assignment
+        if not assignment.revision:
+            CANDIDATES.observe(outcome.candidates)
         story_id, row = assignment.story.id, encode(assignment)
         self.messages.append(self.changelog.row(number, story_id, row, revision=assignment.revision))
         self.messages.append(Message(self.assignments, story_id.encode(), row, number))

@@ -12,7 +12,7 @@ import faust
 from aiokafka.structs import ConsumerRecord
 
 from agents.runtime.log_end import LogEnd
-from agents.runtime.metrics import UPDATE_SECONDS, count
+from agents.runtime.metrics import UPDATE_SECONDS, UPDATES, count, timed
 from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
@@ -69,7 +69,9 @@ def declare(
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
                 end = await log_end.of(number)  # what is read here was on the log before
-                count(STAGE, await transact(store, number, records, partial(work, end=end)))
+                with timed(STAGE):
+                    outcomes = await transact(store, number, records, partial(work, end=end))
+                count(STAGE, outcomes)
 
     return store
 
@@ -129,6 +131,7 @@ class _Batch:
     def _publish(self, updates: list[EventUpdate]) -> None:
         for update in updates:
             self.messages.append(Message(self.events, update.event_id.encode(), encode(update), self.partition.number))
+            UPDATES.labels(update.state).inc()
             if update.caused_by is not None:
                 UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())
 

@@ -9,7 +9,7 @@ from aiokafka.structs import ConsumerRecord
 
 from agents.runtime.budget import STORY_S
 from agents.runtime.dead_letters import work_through
-from agents.runtime.metrics import count
+from agents.runtime.metrics import count, timed
 from agents.runtime.producer import Messages, PackedProducer
 from agents.transport.batches import Raw, batches
 
@@ -24,6 +24,7 @@ def forward(app: faust.App, stage: str, source: str, producer: PackedProducer, w
     async def agent(stream: Any) -> None:
         async for records in batches(app, stream):
             messages: Messages = []
-            outcomes = work_through(stage, records, partial(work, messages), messages, STORY_S)
-            await producer.send(messages)
+            with timed(stage):
+                outcomes = work_through(stage, records, partial(work, messages), messages, STORY_S)
+                await producer.send(messages)
             count(stage, outcomes)

@@ -12,7 +12,7 @@ from faust.types import TP
 
 from agents.runtime.budget import STORY_S
 from agents.runtime.dead_letters import dead_letter, work_through
-from agents.runtime.metrics import count
+from agents.runtime.metrics import POSTGRES_RETRIES, POSTGRES_WRITES, count, timed
 from agents.runtime.producer import Messages, PackedProducer
 from agents.transport.batches import Raw, batches
 from pipeline.codec import InvalidRecord
@@ -52,25 +52,27 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
 
     @app.agent(app.topic(*kinds, retry, schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
-        writer = Writer(settings.postgres)
+        writer = Writer(settings.postgres, POSTGRES_RETRIES.inc)
         finished: dict[TP, int] = {}
         async for batch in batches(app, stream, BATCH_RECORDS):
             came = [_as_it_came(record, kinds) if record.topic == retry else record for record in batch]
-            messages: Messages = []
-            records: list[Record] = []
-            sources: list[ConsumerRecord] = []
-            outcomes = work_through(STAGE, came, partial(work, records, sources), messages, STORY_S)
             ends = {TP(record.topic, record.partition): record.offset + 1 for record in batch if record.topic != retry}
             committed = app.consumer._committed_offset  # noqa: SLF001 - Faust keeps it to itself
             stored = [
                 Stored(of.topic, of.partition, max(finished.get(of, 0), committed.get(of) or 0), end)
                 for of, end in ends.items()
             ]
-            refused = await asyncio.to_thread(writer.write_acceptable, records, stored)
-            finished.update(ends)
-            messages.extend(dead_letter(STAGE, sources[index], InvalidRecord(reason)) for index, reason in refused)
+            messages: Messages = []
+            records: list[Record] = []
+            sources: list[ConsumerRecord] = []
+            with timed(STAGE):
+                outcomes = work_through(STAGE, came, partial(work, records, sources), messages, STORY_S)
+                refused = await asyncio.to_thread(writer.write_acceptable, records, stored)
+                finished.update(ends)
+                messages.extend(dead_letter(STAGE, sources[index], InvalidRecord(reason)) for index, reason in refused)
+                await producer.send(messages)
+            POSTGRES_WRITES.inc()
             outcomes.update(done=-len(refused), dead=len(refused))
-            await producer.send(messages)
             count(STAGE, outcomes)
 
 

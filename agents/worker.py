@@ -15,6 +15,7 @@ from agents.app import create_app
 from pipeline.config import Settings, SettingsError, load
 from pipeline.kafka.changelogs import StateError
 from pipeline.kafka.upgrade import NewerRow
+from pipeline.logs import configure
 from pipeline.storage.engine import DatabaseError
 from pipeline.warm_up import warm_up
 
@@ -43,9 +44,7 @@ def main() -> None:
 
 def run(settings: Settings) -> None:
     """Run a worker with these settings; never returns."""
-    level = logging.getLevelName(settings.log_level)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
-    logging.getLogger("aiokafka").setLevel(max(level, logging.INFO))  # it would format a debug line for every message
+    logging_config = configure(settings)
     gc.set_threshold(*GC_THRESHOLDS)
     warm_up(settings.cluster_rule(), settings.detect_rule(), settings.score_weights())
     for name in ("faust.agents.agent", "faust.agents.actor", "faust.worker", "mode.services", "mode.worker"):
@@ -54,7 +53,9 @@ def run(settings: Settings) -> None:
         app = create_app(settings)
     except OSError as error:
         sys.exit(f"newsburst worker: NEWSBURST_METRICS_PORT={settings.metrics_port}: {error}")
-    worker = faust.Worker(app, loglevel=settings.log_level, redirect_stdouts=False, quiet=True)
+    worker = faust.Worker(
+        app, loglevel=settings.log_level, logging_config=logging_config, redirect_stdouts=False, quiet=True
+    )
     worker.spinner = None  # it would write a terminal's codes even to a file
     worker.on_worker_shutdown = _end_in_time
     try:

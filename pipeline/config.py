@@ -1,283 +1,79 @@
-"""All settings, in one place: environment variables `NEWSBURST_...`, else running embedded services, else defaults."""
+"""Where the settings come from: variables `NEWSBURST_...`, else a TOML file, else running embedded services, else defaults."""
 
 import json
 import os
+import tomllib
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import ValidationError
 
-from pipeline.languages.codes import known_tag
-from pipeline.similarity.universal import ROWS
-from pipeline.stages.edition_rules import EditionRule, InvalidRules, RuleOf, parse_rules, rule_of
-from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
-from pipeline.stages.rules import ClusterRule, DetectRule
-from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
-from pipeline.times import HOUR
+from pipeline.settings import Settings, SettingsError
+
+__all__ = ["Settings", "SettingsError", "load", "load_with_sources", "running_services"]
 
 OF_TESTS = "NEWSBURST_TEST_"
 """How variables begin that the tests read."""
-
-
-class SettingsError(ValueError):
-    """A setting that cannot be; the message names the variable, its value and what is allowed."""
-
-
-class Settings(BaseSettings):
-    """What can be set, each by the environment variable `NEWSBURST_` and its name."""
-
-    model_config = SettingsConfigDict(env_prefix="NEWSBURST_", frozen=True, extra="ignore")
-
-    kafka: Annotated[str, Field(description="Kafka bootstrap servers, host:port, separated by commas.")] = (
-        "127.0.0.1:9092"
-    )
-    kafka_security: Annotated[
-        Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], Field(description="How to talk to Kafka.")
-    ] = "PLAINTEXT"
-    kafka_mechanism: Annotated[
-        Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"], Field(description="How to log in, with SASL_...")
-    ] = "SCRAM-SHA-512"
-    kafka_user: Annotated[str | None, Field(description="Who logs in.")] = None
-    kafka_password: Annotated[SecretStr | None, Field(description="The password; or rather:")] = None
-    kafka_password_file: Annotated[Path | None, Field(description="File that holds the password.")] = None
-    kafka_ca: Annotated[
-        Path | None, Field(description="PEM file of whom to trust, with ..SSL; if missing, the system's.")
-    ] = None
-    kafka_certificate: Annotated[Path | None, Field(description="PEM file of our own certificate, with ..SSL.")] = None
-    kafka_key: Annotated[Path | None, Field(description="PEM file of its key.")] = None
-    postgres: Annotated[str, Field(description="Postgres URI.", repr=False)] = "postgresql://127.0.0.1:5432/newsburst"
-    postgres_password_file: Annotated[Path | None, Field(description="File that holds the password for Postgres.")] = (
-        None
-    )
-    data: Annotated[Path, Field(description="Folder of the embedded services.")] = Path(".newsburst")
-    topic_prefix: Annotated[
-        str,
-        Field(description="First part of every topic name and of the consumer group.", pattern=r"^[A-Za-z0-9._-]+$"),
-    ] = "newsburst"
-    partitions: Annotated[int, Field(description="Partitions of the topics that `topics create` makes.", ge=1)] = 4
-    replication: Annotated[int, Field(description="Replicas of those topics.", ge=1)] = 1
-    language: Annotated[
-        str, Field(description="Language of stories that do not name theirs and whose text does not show it.")
-    ] = "en"
-    profile: Annotated[Profile, Field(description="Rules of matching: newsburst, newshound or hu-you.")] = "newsburst"
-    weights: Annotated[
-        Path | None,
-        Field(description="Weights of the scores, as `newsburst fit` writes them; if missing, the shipped ones."),
-    ] = None
-    threshold: Annotated[int, Field(description="An event is more stories than this within the window.", ge=1)] = 15
-    window_hours: Annotated[float, Field(description="Length of the window.", gt=0, le=87_600)] = 4.0
-    min_publishers: Annotated[int, Field(description="Publishers that an event needs in its window.", ge=1)] = 10
-    emerging_threshold: Annotated[
-        int, Field(description="A cluster is announced as emerging with more stories than this; 0: none is.", ge=0)
-    ] = 0
-    emerging_hours: Annotated[float, Field(description="Time within which it has them.", gt=0, le=87_600)] = 2.0
-    emerging_publishers: Annotated[int, Field(description="Publishers that it needs in that time.", ge=1)] = 4
-    rules: Annotated[
-        Path | None, Field(description="TOML file with rules of single editions; if missing, all have the same.")
-    ] = None
-    look_back_hours: Annotated[float, Field(description="How long a story can be matched.", gt=0, le=87_600)] = 96.0
-    bands: Annotated[int, Field(description="Bands of the MinHash signature; see `newsburst tune`.", ge=1, le=120)] = 60
-    rows: Annotated[int, Field(description="Rows of a band; bands times rows are at most 120.", ge=1, le=120)] = 1
-    metrics_port: Annotated[
-        int, Field(description="Port of the worker's health and Prometheus metrics; 0: none.", ge=0, le=65_535)
-    ] = 0
-    metrics_host: Annotated[str, Field(description="Address on which it listens; 0.0.0.0: all.")] = "127.0.0.1"
-    web_host: Annotated[str, Field(description="Address on which `newsburst web` listens; 0.0.0.0: all.")] = "127.0.0.1"
-    web_port: Annotated[int, Field(description="Its port.", ge=0, le=65_535)] = 8080
-    web_url: Annotated[
-        str | None,
-        Field(
-            description="Where readers find it, such as https://news.example, for links in feeds and pushes.",
-            pattern="^https?://[^/]+$",
-        ),
-    ] = None
-    web_token: Annotated[
-        SecretStr | None, Field(description="Who reads has to send it; if missing, anyone may read.")
-    ] = None
-    web_token_file: Annotated[Path | None, Field(description="File that holds it.")] = None
-    web_editor_token: Annotated[
-        SecretStr | None,
-        Field(description="Who corrects events on the pages has to send it; if missing, nobody can."),
-    ] = None
-    web_editor_token_file: Annotated[Path | None, Field(description="File that holds it.")] = None
-    smtp: Annotated[
-        SecretStr | None,
-        Field(description="Server that sends mail: smtp://user:password@host:587, or smtps://."),
-    ] = None
-    mail_from: Annotated[str, Field(description="Sender of that mail.", pattern=r"^[^\s<>]+@[^\s<>]+$")] = (
-        "newsburst@localhost"
-    )
-    log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR.")] = "WARNING"
-
-    @field_validator(
-        "weights",
-        "rules",
-        "kafka_user",
-        "kafka_password",
-        "kafka_password_file",
-        "postgres_password_file",
-        "kafka_ca",
-        "kafka_certificate",
-        "kafka_key",
-        "smtp",
-        "web_url",
-        "web_token",
-        "web_token_file",
-        "web_editor_token",
-        "web_editor_token_file",
-        mode="before",
-    )
-    @classmethod
-    def _empty_is_none(cls, value: object) -> object:
-        return value or None
-
-    @model_validator(mode="after")
-    def _fits_signature(self) -> Self:
-        if self.bands * self.rows > ROWS:
-            raise ValueError(f"NEWSBURST_BANDS={self.bands} times NEWSBURST_ROWS={self.rows} is more than {ROWS}")
-        return self
-
-    @model_validator(mode="after")
-    def _can_log_in(self) -> Self:
-        if self.kafka_security.startswith("SASL") and not (
-            self.kafka_user and (self.kafka_password or self.kafka_password_file)
-        ):
-            raise ValueError(
-                f"NEWSBURST_KAFKA_SECURITY={self.kafka_security} needs NEWSBURST_KAFKA_USER and NEWSBURST_KAFKA_PASSWORD_FILE "
-                "(or NEWSBURST_KAFKA_PASSWORD)"
-            )
-        return self
-
-    @field_validator("language")
-    @classmethod
-    def _known_language(cls, value: str) -> str:
-        tag = known_tag(value)
-        if tag is None:
-            raise ValueError("is no language tag: use `en` or `pt-BR`")
-        return tag
-
-    @field_validator("log_level")
-    @classmethod
-    def _known_level(cls, value: str) -> str:
-        if value.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
-            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
-        return value.upper()
-
-    def secret(self) -> str | None:
-        """The password for Kafka. Raises SettingsError."""
-        return self._secret("kafka_password")
-
-    def token(self) -> str | None:
-        """The token that readers of the pages and the API need. Raises SettingsError."""
-        return self._secret("web_token")
-
-    def editor_token(self) -> str | None:
-        """The token that those need who correct events on the pages. Raises SettingsError."""
-        return self._secret("web_editor_token")
-
-    def _secret(self, name: str) -> str | None:
-        path: Path | None = getattr(self, f"{name}_file")
-        given: SecretStr | None = getattr(self, name)
-        if path is None:
-            return given.get_secret_value() if given else None
-        try:
-            return path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"NEWSBURST_{name.upper()}_FILE={str(path)!r}: {error}") from None
-
-    def topic(self, name: str) -> str:
-        """The full name of a topic."""
-        return f"{self.topic_prefix}.{name}"
-
-    def cluster_rule(self, profile: Profile | None = None) -> ClusterRule:
-        """The rule of the cluster stage."""
-        return cluster_rule(profile or self.profile, self._cluster_rule())
-
-    def _cluster_rule(self) -> ClusterRule:
-        return ClusterRule(look_back=round(self.look_back_hours * HOUR), bands=self.bands, rows=self.rows)
-
-    def detect_rule(self, profile: Profile | None = None) -> DetectRule:
-        """The rule of the detect stage."""
-        rule = DetectRule(
-            threshold=self.threshold,
-            window=round(self.window_hours * HOUR),
-            min_publishers=self.min_publishers,
-            look_back=round(self.look_back_hours * HOUR),
-            emerging_threshold=self.emerging_threshold,
-            emerging_window=round(self.emerging_hours * HOUR),
-            emerging_publishers=self.emerging_publishers,
-        )
-        return detect_rule(profile or self.profile, rule)
-
-    def detect_rules(self) -> RuleOf:
-        """The rule of the detect stage for each edition. Raises SettingsError."""
-        return rule_of(self.detect_rule(), self._edition_rules())
-
-    def _edition_rules(self) -> dict[str, EditionRule]:
-        if self.rules is None:
-            return {}
-        try:
-            return parse_rules(self.rules.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, InvalidRules) as error:
-            raise SettingsError(f"NEWSBURST_RULES={str(self.rules)!r}: {error}") from None
-
-    def rule(self) -> dict[str, str]:
-        """What the state of the stages depends on: workers that share it must agree on these settings. Raises SettingsError."""
-        weights = self.score_weights()
-        names = ("profile", "threshold", "window_hours", "min_publishers", "look_back_hours", "bands", "rows")
-        emerging = ("emerging_threshold", "emerging_hours", "emerging_publishers")
-        rules = self._edition_rules()
-        values = {
-            **{name: getattr(self, name) for name in (*names, *emerging)},
-            "weights": "shipped" if weights == shipped() else _digest(weights),
-            "rules": _digest(sorted(rules.items())) if rules else "none",
-        }
-        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()}
-
-    def score_weights(self) -> Weights:
-        """The weights of the scores. Raises SettingsError."""
-        if self.weights is None:
-            return shipped()
-        try:
-            return parse(self.weights.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, InvalidWeights) as error:
-            raise SettingsError(f"NEWSBURST_WEIGHTS={str(self.weights)!r}: {error}") from None
-
-    def environment(self) -> dict[str, str]:
-        """These settings as environment variables, for a process of ours."""
-        values = self.model_dump(exclude_none=True)
-        return {
-            f"NEWSBURST_{name.upper()}": value.get_secret_value() if isinstance(value, SecretStr) else str(value)
-            for name, value in values.items()
-        }
-
-
-def _digest(value: object) -> str:
-    return blake2b(repr(value).encode(), digest_size=8).hexdigest()
+FILE = "NEWSBURST_SETTINGS"
+"""The variable that names the TOML file."""
+DEFAULT, VARIABLE = "default", "variable"
+"""Where a setting comes from; else it is a path, or what runs."""
 
 
 def load() -> Settings:
     """The settings of this process. Raises SettingsError."""
-    _refuse_unknown()
+    return load_with_sources()[0]
+
+
+def load_with_sources() -> tuple[Settings, dict[str, str]]:
+    """The settings of this process, and where each comes from. Raises SettingsError."""
+    variables = {name.upper() for name in os.environ}
+    _refuse_unknown(variables)
+    path = os.environ.get(FILE)
+    given = {} if not path else _read(Path(path))
+    of_file = {name: value for name, value in given.items() if f"NEWSBURST_{name.upper()}" not in variables}
     try:
-        settings = Settings()
+        settings = Settings(**of_file)
     except ValidationError as error:
-        wrong = error.errors()[0]
-        if not wrong["loc"]:
-            raise SettingsError(f"{wrong['msg'].removeprefix('Value error, ')}.") from None
-        name = str(wrong["loc"][0]).upper()
-        given = "..." if "PASSWORD" in name or "TOKEN" in name or name in {"POSTGRES", "SMTP"} else repr(wrong["input"])
-        raise SettingsError(f"NEWSBURST_{name}={given}: {wrong['msg'].removeprefix('Value error, ')}.") from None
-    missing = {"kafka", "postgres"} - settings.model_fields_set
+        raise SettingsError(_explained(error, path or "", of_file)) from None
+    sources = {
+        name: (path or "") if name in of_file else VARIABLE if name in settings.model_fields_set else DEFAULT
+        for name in Settings.model_fields
+    }
     running = running_services(settings.data)
-    found = {name: running[name] for name in missing if name in running}
+    found = {name: running[name] for name in ("kafka", "postgres") if sources[name] == DEFAULT and name in running}
+    sources |= dict.fromkeys(found, f"what runs in {settings.data}")
     if "postgres" not in found and settings.postgres_password_file is not None:
         found["postgres"] = _with_password(settings.postgres, settings.postgres_password_file)
-    return settings.model_copy(update=found | {"postgres_password_file": None})
+    return settings.model_copy(update=found | {"postgres_password_file": None}), sources
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The settings of a TOML file. Raises SettingsError."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{FILE}={str(path)!r}: {error}") from None
+    for name in given:
+        if name not in Settings.model_fields:
+            meant = _meant(name, Settings.model_fields)
+            raise SettingsError(f"{path}: {name} is no setting{meant} The README lists them all.")
+    return given
+
+
+def _explained(error: ValidationError, path: str, of_file: Mapping[str, Any]) -> str:
+    """What is wrong with a setting, and where it stands."""
+    wrong = error.errors()[0]
+    reason = wrong["msg"].removeprefix("Value error, ")
+    if not wrong["loc"]:
+        return f"{reason}."
+    name = str(wrong["loc"][0])
+    secret = "password" in name or "token" in name or name in {"postgres", "smtp"}
+    given = "..." if secret else repr(wrong["input"])
+    return f"{path}: {name} = {given}: {reason}." if name in of_file else f"NEWSBURST_{name.upper()}={given}: {reason}."
 
 
 def _with_password(uri: str, path: Path) -> str:
@@ -296,15 +92,17 @@ def _with_password(uri: str, path: Path) -> str:
     return urlunsplit(parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}"))
 
 
-def _refuse_unknown() -> None:
+def _refuse_unknown(variables: Iterable[str]) -> None:
     """Raises SettingsError for a variable that means nothing: most often it is misspelled."""
-    known = [f"NEWSBURST_{name.upper()}" for name in Settings.model_fields]
-    for name in os.environ:
-        if name.upper().startswith("NEWSBURST_") and name.upper() not in known and not name.startswith(OF_TESTS):
-            (near, *_) = [*get_close_matches(name, known, 1), ""]
-            raise SettingsError(
-                f"{name} is no setting{f'; did you mean {near}?' if near else '.'} The README lists them all."
-            )
+    known = [FILE, *(f"NEWSBURST_{name.upper()}" for name in Settings.model_fields)]
+    for name in variables:
+        if name.startswith("NEWSBURST_") and name not in known and not name.startswith(OF_TESTS):
+            raise SettingsError(f"{name} is no setting{_meant(name, known)} The README lists them all.")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    (near, *_) = [*get_close_matches(name, [*known], 1), ""]
+    return f"; did you mean {near}?" if near else "."
 
 
 def running_services(data: Path) -> dict[str, str]:

@@ -10,8 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pipeline.config import load
+from pipeline.languages.background import background
 from pipeline.records import Amendment, Fingerprint, Story
 from pipeline.replay import replay_log
+from pipeline.stages.cluster.measure import measure
+from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
 from pipeline.stages.rules import ClusterRule, DetectRule
@@ -25,6 +28,7 @@ def warm_up(cluster_rule: ClusterRule, detect_rule: DetectRule, weights: Weights
     log = _log(timedelta(microseconds=detect_rule.window), timedelta(microseconds=cluster_rule.look_back))
     for _ in replay_log(log, cluster_rule, replace(detect_rule, threshold=1, min_publishers=1), weights):
         pass
+    measure(ClusterState(background("en"), cluster_rule, weights))
     normalise(_story(0, "A headline whose language nobody names", language=None), NOON, "en")
 
 

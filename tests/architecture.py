@@ -35,6 +35,8 @@ BESIDE = {
     "pipeline.times": "pipeline.records",
     "pipeline.schemas": "pipeline.files",
     "pipeline.command": "pipeline.cli",
+    "pipeline.logs": "pipeline.config",
+    "pipeline.settings": "pipeline.config",
     "pipeline.warm_up": "pipeline.replay",
 }
 """Modules that stand in the room of another."""

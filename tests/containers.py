@@ -1,5 +1,7 @@
 """Kafka and Postgres in containers, from the images that docker-compose.yml runs."""
 
+import os
+import re
 import subprocess
 import warnings
 from contextlib import ExitStack, contextmanager
@@ -15,6 +17,12 @@ from pipeline.embedded.ports import free_ports
 SERVICES = yaml.safe_load(Path(__file__).parents[1].joinpath("docker-compose.yml").read_text(encoding="utf-8"))[
     "services"
 ]
+
+
+def image(service):
+    """The image of a service of docker-compose.yml: that of its variable, else the one that stands there."""
+    variable, otherwise = re.fullmatch(r"\$\{(\w+):-(.+)\}", SERVICES[service]["image"]).groups()
+    return os.environ.get(variable) or otherwise
 
 
 def docker_answers():
@@ -44,7 +52,7 @@ def kafka():
         "KAFKA_ADVERTISED_LISTENERS": f"OUTSIDE://127.0.0.1:{port},INSIDE://localhost:29092",
         "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": 0,
     }
-    node = DockerContainer(SERVICES["kafka"]["image"]).with_bind_ports(9092, port)
+    node = DockerContainer(image("kafka")).with_bind_ports(9092, port)
     node.with_envs(**{name: str(value) for name, value in settings.items()})
     with node.waiting_for(LogMessageWaitStrategy("Kafka Server started")):
         yield f"127.0.0.1:{port}"
@@ -53,7 +61,7 @@ def kafka():
 @contextmanager
 def postgres():
     """A database server; its URI."""
-    node = DockerContainer(SERVICES["postgres"]["image"]).with_exposed_ports(5432)
+    node = DockerContainer(image("postgres")).with_exposed_ports(5432)
     node.with_envs(POSTGRES_USER="test", POSTGRES_PASSWORD="test", POSTGRES_DB="test")
     # Twice: the first start is the server's own, to make the database.
     with node.waiting_for(LogMessageWaitStrategy("database system is ready to accept connections", times=2)):

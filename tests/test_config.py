@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pipeline.config import SettingsError, load
+from pipeline.config import SettingsError, load, load_with_sources
 from pipeline.kafka.connection import tls
 from pipeline.times import HOUR
 
@@ -97,7 +97,7 @@ def test_the_password_of_postgres_is_read_from_its_file(monkeypatch, tmp_path, u
     monkeypatch.setenv("NEWSBURST_POSTGRES", uri)
     monkeypatch.setenv("NEWSBURST_POSTGRES_PASSWORD_FILE", str(tmp_path / "secret"))
     assert load().postgres == whole
-    assert "NEWSBURST_POSTGRES_PASSWORD_FILE" not in load().environment()  # a process of ours has it in the URI
+    assert not load().environment()["NEWSBURST_POSTGRES_PASSWORD_FILE"]  # a process of ours has it in the URI
     monkeypatch.setenv("NEWSBURST_POSTGRES", "postgresql://me:other@db/news")
     with pytest.raises(SettingsError, match="has a password already"):
         load()
@@ -133,3 +133,41 @@ def test_workers_that_share_the_state_must_agree_on_what_it_depends_on(monkeypat
     assert load().rule() == before
     monkeypatch.setenv("NEWSBURST_LOOK_BACK_HOURS", "1")
     assert load().rule() != before
+
+
+def test_a_toml_file_sets_what_no_variable_does(monkeypatch, tmp_path):
+    (tmp_path / "news.toml").write_text('threshold = 20\nwindow_hours = 2\nkafka = "file:9092"\n')
+    monkeypatch.setenv("NEWSBURST_SETTINGS", str(tmp_path / "news.toml"))
+    monkeypatch.setenv("NEWSBURST_THRESHOLD", "3")
+    settings, sources = load_with_sources()
+    assert (settings.threshold, settings.window_hours, settings.kafka) == (3, 2.0, "file:9092")
+    assert (sources["threshold"], sources["kafka"], sources["rows"]) == (
+        "variable",
+        str(tmp_path / "news.toml"),
+        "default",
+    )
+    running(tmp_path / ".newsburst", os.getpid())
+    assert (load().kafka, load().postgres) == ("file:9092", "postgresql://p")
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert load() == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("treshold = 3", "news.toml: treshold is no setting; did you mean threshold?"),
+        ("threshold = 0", "news.toml: threshold = 0: Input should be greater than or equal to 1."),
+        ('kafka_password = ["s3cret"]', r"kafka_password = \.\.\.: "),
+        ("threshold = ", "NEWSBURST_SETTINGS=.*news.toml': Invalid value"),
+    ],
+)
+def test_what_is_wrong_in_a_toml_file_is_named(monkeypatch, tmp_path, text, said):
+    (tmp_path / "news.toml").write_text(text)
+    monkeypatch.setenv("NEWSBURST_SETTINGS", str(tmp_path / "news.toml"))
+    with pytest.raises(SettingsError, match=said) as refused:
+        load()
+    assert "s3cret" not in str(refused.value)
+    monkeypatch.setenv("NEWSBURST_SETTINGS", str(tmp_path / "none.toml"))
+    with pytest.raises(SettingsError, match=r"NEWSBURST_SETTINGS=.*none\.toml"):
+        load()

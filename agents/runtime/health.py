@@ -20,10 +20,11 @@ import faust
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from agents.runtime.metrics import GENERATION, LAG
+from agents.runtime.metrics import GENERATION, LAG, PARTITIONS
 from agents.runtime.state import StateStore
 from pipeline.config import Settings
 from pipeline.kafka.admin import BrokerError, admin
+from pipeline.kafka.topics import STREAMS
 from pipeline.storage.engine import check
 
 STUCK_AFTER_S = 60.0
@@ -78,15 +79,13 @@ def watch(app: faust.App, settings: Settings, stores: list[StateStore[Any, Any]]
         assigned = consumer.assignment()
         health.partitions = len(assigned)
         health.loading = sum(len(store.loading) for store in stores)
-        lags: dict[str, int] = {}
+        lags = dict.fromkeys(map(settings.topic, STREAMS), 0)
         for partition in assigned:
-            done = consumer._committed_offset.get(partition)  # noqa: SLF001 - Faust keeps it to itself
-            end = consumer.highwater(partition)
-            if end is not None:
-                lags[partition.topic] = lags.get(partition.topic, 0) + max(0, end - (done or 0))
+            lags[partition.topic] = lags.get(partition.topic, 0) + (consumer.left(partition) or 0)
         for topic, lag in lags.items():
             LAG.labels(topic.removeprefix(f"{settings.topic_prefix}.")).set(lag)
         GENERATION.set(health.generation)
+        PARTITIONS.set(health.partitions)
         health.lag = sum(lags.values())
 
     return health

@@ -7,6 +7,7 @@ repeats records, and a write inside a batch that raises does not say when it is 
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -15,6 +16,7 @@ import faust
 import structlog
 
 from agents.runtime.log_end import LogEnd
+from agents.runtime.metrics import LOAD_SECONDS
 from agents.runtime.producer import Messages, PackedProducer
 from agents.runtime.rows import Changelog, StateOf, build
 from pipeline.config import Settings
@@ -101,6 +103,7 @@ class StateStore(Generic[R, E]):
         while number not in self._owned:
             generation = self._generation
             producer = PackedProducer(self._settings, f"{self._changelog.topic}-{number}")
+            begin = time.perf_counter()
             self.loading.add(number)
             self._idle.clear()
             try:
@@ -117,6 +120,7 @@ class StateStore(Generic[R, E]):
                 if not self.loading:
                     self._idle.set()
             if generation == self._generation:
+                LOAD_SECONDS.labels(self.stage).observe(time.perf_counter() - begin)
                 self._owned[number] = Partition(number, states, producer, self._state_of.new, first)
             else:
                 await producer.close()

@@ -102,6 +102,22 @@ class Consumer(stock.Consumer):  # type: ignore[misc]
         finally:
             self.not_waiting_next_records.set()
 
+    def left(self, tp: TP) -> int | None:
+        """How many records of a partition are yet to be finished with; None until that is known.
+
+        What was read and what was not is counted apart: behind the last record of a topic there may be the ends of transactions,
+        which are read and are no records.
+        """
+        end, committed = self.highwater(tp), self._committed_offset.get(tp)
+        assignment = self._thread._ensure_consumer()._subscription.subscription.assignment  # noqa: SLF001 - aiokafka's
+        reading = assignment.state_value(tp) if assignment is not None else None
+        if end is None or reading is None or not reading.has_valid_position:
+            return None
+        read = self._read_offset.get(tp)
+        begun = 0 if read is None else max(0, read + 1 - (committed or 0))
+        unread: int = max(0, end - reading.position)
+        return unread + begun
+
     async def perform_seek(self) -> None:
         """Begin a generation where its partitions are committed, with nothing acknowledged."""
         await super().perform_seek()

@@ -31,6 +31,7 @@ COMMANDS = {
     "migrate": "Bring the schema `news` in Postgres up to date.",
     "restore": "Have the workers write to Postgres what it lacks of the topics, after an older copy of it was restored.",
     "retain": "Delete old stories from Postgres; workers may go on.",
+    "settings": "Print the settings as they are, where each comes from, and what it means; secrets are masked.",
     "doctor": "Say what is reachable, what is missing, and what to do; exits with 1 if something is missing.",
     "evaluate": "Replay STORIES and measure clusters and alerts against labels.",
     "fit": "Learn the weights of the scores from labelled STORIES, one or several files, each with its --truth.",

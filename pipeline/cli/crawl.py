@@ -17,6 +17,7 @@ from pipeline.crawl.fetch import Fetcher, without_password
 from pipeline.crawl.opml import InvalidList, Source, read
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.producer import StoryProducer
+from pipeline.logs import configure
 from pipeline.records import Story
 
 SHIPPED = Path(str(files("pipeline.crawl") / "feeds.opml"))
@@ -42,6 +43,7 @@ def crawl_command(feeds: tuple[str, ...], once: bool, only_check: bool, private:
              newsburst crawl --check feeds.opml
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
+    configure(settings)
     sources = _sources(feeds or (str(SHIPPED),))
     with suppress(KeyboardInterrupt):
         if only_check:

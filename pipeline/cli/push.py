@@ -7,6 +7,7 @@ from contextlib import suppress
 import click
 
 from pipeline.config import load
+from pipeline.logs import configure
 from pipeline.push import SAYS_READY
 from pipeline.push.push import push
 
@@ -19,6 +20,7 @@ def push_command() -> None:
     Example: newsburst push
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
+    configure(settings)
     print(SAYS_READY, file=sys.stderr, flush=True)  # noqa: T201 - a line for people
     if settings.smtp is None:
         click.echo("NEWSBURST_SMTP is not set: mail waits for a `newsburst push` that has it.", err=True)

@@ -3,6 +3,7 @@
 import click
 
 from pipeline.config import load
+from pipeline.logs import configure
 from pipeline.web.serve import CannotListen, serve
 
 
@@ -19,6 +20,7 @@ def web_command(host: str | None, port: int | None) -> None:
     Example: newsburst web --port 8000
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
+    configure(settings)
     given = {"web_host": host, "web_port": port}
     try:
         serve(settings.model_copy(update={name: value for name, value in given.items() if value is not None}))

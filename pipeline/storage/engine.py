@@ -73,8 +73,12 @@ def create_engine(uri: str, *, timeout: timedelta | None = None, read_only: bool
     return engine
 
 
-def shown(url: sa.URL) -> str:
-    """A URI without its passwords, wherever in it they stand."""
+def shown(uri: sa.URL | str) -> str:
+    """A URI without its passwords, wherever in it they stand. Raises DatabaseError for what is no URI."""
+    try:
+        url = sa.make_url(uri)
+    except sa.exc.ArgumentError:
+        raise DatabaseError("NEWSBURST_POSTGRES is no URI: write it as postgresql://user@host:5432/database.") from None
     query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string()
 

@@ -1,7 +1,7 @@
 """Writes: batches of records to one database, each in a transaction, again and again while it is away."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -30,8 +30,9 @@ Month = tuple[int, int]
 class Writer:
     """Writes batches of records to one database."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, on_retry: Callable[[], object] = lambda: None) -> None:
         self.engine = create_engine(uri)
+        self._on_retry = on_retry
         self._months: set[Month] = set()
         """for which there are partitions"""
 
@@ -50,7 +51,7 @@ class Writer:
             raise Refused(f"{error}.") from None
         alerts = alerts_of(record for record in records if isinstance(record, EventUpdate))
         with explained(self.engine):
-            for attempt in stamina.retry_context(on=_may_pass, attempts=None, timeout=None, wait_max=5.0):
+            for attempt in stamina.retry_context(on=self._may_pass, attempts=None, timeout=None, wait_max=5.0):
                 with attempt, self._refusals():
                     self._make_partitions(months)
                     with self.engine.begin() as connection:
@@ -100,6 +101,16 @@ class Writer:
         later = self.write_acceptable(records[half:])
         return [*self.write_acceptable(records[:half]), *((half + index, reason) for index, reason in later)]
 
+    def _may_pass(self, error: Exception) -> bool:
+        """Whether it may work later: the connection failed, a deadlock chose us, or the server stands by for another."""
+        passing = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError | PartitionDropped) or (
+            isinstance(error, sa.exc.DBAPIError) and _class(error) in OUTAGES
+        )
+        if passing:
+            self._on_retry()
+            log.warning("Postgres did not take a batch; trying again", error=str(error).splitlines()[0])
+        return passing
+
     def close(self) -> None:
         """Close the connections."""
         self.engine.dispose()
@@ -127,13 +138,3 @@ def _lacks_partition(error: sa.exc.DBAPIError) -> bool:
 def _class(error: sa.exc.DBAPIError) -> str:
     """The class of SQLSTATE; empty where the connection was lost before the server could say."""
     return (getattr(error.orig, "sqlstate", None) or "")[:2]
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether it may work later: the connection failed, a deadlock chose us, or the server stands by for another."""
-    passing = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError | PartitionDropped) or (
-        isinstance(error, sa.exc.DBAPIError) and _class(error) in OUTAGES
-    )
-    if passing:
-        log.warning("Postgres did not take a batch; trying again", error=str(error).splitlines()[0])
-    return passing

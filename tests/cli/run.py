@@ -8,4 +8,6 @@ GOOD = '{"url": "https://a.example/b", "title": "T", "publisher": "P", "crawled_
 
 
 def run(*arguments, settings=None, **kwargs):
-    return CliRunner().invoke(main, list(arguments), env=settings.environment() if settings else None, **kwargs)
+    if settings:
+        kwargs["env"] = settings.environment()
+    return CliRunner().invoke(main, list(arguments), **kwargs)

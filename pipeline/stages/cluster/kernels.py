@@ -87,6 +87,8 @@ class Match(NamedTuple):
     """... and whether each is one with the best"""
     merge_features: NDArray[np.float64]
     """features of the comparison of each but the best with those taken before it, in the order of MergeWeights"""
+    candidates: int
+    """how many stories share a bucket with it"""
 
 
 @kernel
@@ -140,7 +142,7 @@ def match(
     join_features = np.empty((rule.considered, len(window.join_weights) + 1))
     merge_features = np.empty((rule.considered, len(window.merge_weights)))
     taken = np.empty(rule.considered, np.bool_)
-    ranked, copied, scored, joining = 0, -1, 0, 0
+    ranked, copied, scored, joining, count = 0, -1, 0, 0, 0
     if headline_length > 0:
         found, shared = np.empty((2, rule.bands * rule.bucket_capacity), np.int64)
         count = query(buckets, keys, found, shared)
@@ -185,6 +187,7 @@ def match(
         joins[:joining],
         taken[:joining],
         merge_features[:joining],
+        count,
     )
 
 

@@ -48,6 +48,8 @@ class Outcome(NamedTuple):
     clusters: list[Cluster]
     """the new state of each cluster that changed"""
     expired: Expired
+    candidates: int = 0
+    """how many stories it was compared with"""
 
 
 def check(fingerprint: Fingerprint, at: datetime) -> None:
@@ -101,7 +103,7 @@ def cluster(state: ClusterState, fingerprint: Fingerprint, position: int) -> Out
     expired = advance(state)
     assignment, sketch = decide(state, fingerprint, position, time)
     apply(state, assignment, sketch, time)
-    return Outcome(assignment, _changed(state, assignment), expired)
+    return Outcome(assignment, _changed(state, assignment), expired, sketch.candidates)
 
 
 def _revision(state: ClusterState, fingerprint: Fingerprint, position: int) -> Outcome | None:
@@ -140,7 +142,7 @@ def decide(state: ClusterState, fingerprint: Fingerprint, position: int, time: i
     stories = len(state.seen)
     if state.rule.profile == "newsburst":
         matched = match(state.window, signature, ids, occurring, headline_length, stories, time, simhash.signed(bits))
-        sketch = Sketch(ids, matched.weights, headline_length, matched.keys, signature, bits)
+        sketch = Sketch(ids, matched.weights, headline_length, matched.keys, signature, bits, matched.candidates)
         choice = _choose(state, fingerprint, matched)
     else:
         weights = weigh_only(state.window, ids, occurring, headline_length, stories)

@@ -74,6 +74,8 @@ class Sketch(NamedTuple):
     keys: Keys
     signature: Signature
     simhash: int
+    candidates: int = 0
+    """how many stories it was compared with, when it came"""
 
 
 class ClusterState:
