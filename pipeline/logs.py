@@ -81,8 +81,11 @@ def configure(settings: Settings) -> dict[str, Any]:
         "filters": {"once": {"()": OncePerInterval}},
         "handlers": {"default": handler},
         "root": {"handlers": ["default"], "level": level},
-        # It would format a line for every message.
-        "loggers": {"aiokafka": {"level": max(level, logging.INFO)}},
+        "loggers": {
+            "aiokafka": {"level": max(level, logging.INFO)},  # it would format a line for every message
+            "alembic": {"level": max(level, logging.WARNING)},  # it says at each look which database it looks at
+            "mode.timers": {"level": max(level, logging.WARNING)},  # it says how late each timer is
+        },
     }
     logging.config.dictConfig(config)
     return config
