@@ -18,6 +18,7 @@ from agents.runtime.rows import Changelog, StateOf
 from agents.runtime.state import Partition, StateStore
 from agents.runtime.transaction import transact
 from agents.transport.batches import Raw, batches, by_partition
+from pipeline.cloudevents import cloudevents
 from pipeline.codec import decode, encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
@@ -47,6 +48,7 @@ def declare(
     """Add the agent to the app; returns the store of its state, which loads after that of the stage before."""
     events = settings.topic("events")
     rule_of, weights = settings.detect_rules(), settings.score_weights()
+    prefix = settings.topic_prefix if settings.cloudevents else None
     changelog = Changelog(settings, "detection")
     state_of = StateOf(
         Detection,
@@ -62,7 +64,7 @@ def declare(
     def work(
         partition: Partition[DetectState], messages: Messages, end: int
     ) -> Iterator[Callable[[ConsumerRecord], str]]:
-        yield _Batch(partition, changelog, events, messages, end).work_on
+        yield _Batch(partition, changelog, events, messages, prefix, end).work_on
 
     @app.agent(app.topic(settings.topic("assignments"), schema=Raw()), name=STAGE)  # type: ignore[untyped-decorator]
     async def agent(stream: Any) -> None:
@@ -84,6 +86,8 @@ class _Batch:
     changelog: Changelog
     events: str
     messages: Messages
+    prefix: str | None
+    """of the topics, if messages get headers of CloudEvents"""
     end: int
     """where the log ends that positions count in"""
 
@@ -130,7 +134,9 @@ class _Batch:
 
     def _publish(self, updates: list[EventUpdate]) -> None:
         for update in updates:
-            self.messages.append(Message(self.events, update.event_id.encode(), encode(update), self.partition.number))
+            headers = cloudevents(update, self.prefix) if self.prefix is not None else ()
+            key = update.event_id.encode()
+            self.messages.append(Message(self.events, key, encode(update), self.partition.number, headers))
             UPDATES.labels(update.state).inc()
             if update.caused_by is not None:
                 UPDATE_SECONDS.observe((datetime.now(UTC) - update.caused_by_received_at).total_seconds())

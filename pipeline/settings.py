@@ -126,6 +126,12 @@ class Settings(BaseSettings):
     mail_from: Annotated[str, Field(description="sender of that mail", pattern=r"^[^\s<>]+@[^\s<>]+$")] = (
         "newsburst@localhost"
     )
+    cloudevents: Annotated[
+        bool,
+        Field(
+            description="`true`: messages on `events` have the [headers of CloudEvents 1.0](docs/operations.md#cloudevents)"
+        ),
+    ] = False
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR")] = "WARNING"
     log_format: Annotated[Literal["text", "json"], Field(description="or `json`: one object a line")] = "text"
 

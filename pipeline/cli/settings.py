@@ -67,4 +67,6 @@ def _default(field: FieldInfo) -> str:
     default = field.default
     if default is None:
         return ""
+    if isinstance(default, bool):
+        return str(default).lower()
     return f"{default:g}" if isinstance(default, float) else str(default)
