@@ -15,6 +15,7 @@ from agents.measure import keep_measuring
 from agents.runtime.health import serve, watch
 from agents.runtime.log_end import LogEnd
 from agents.runtime.producer import PackedProducer
+from agents.runtime.standby import Standby
 from agents.runtime.state import StateStore
 from agents.runtime.ticks import keep_ticking
 from agents.transport.chunks import WAITING_CHUNKS, ChunkScheduler
@@ -27,6 +28,8 @@ from pipeline.logs import announce
 
 log = structlog.get_logger()
 
+HEARTBEATS = 4
+"""Heartbeats in a session: the group takes a worker for dead when none has come."""
 RETRY_S = 5.0
 """Seconds after which a worker that waits for the broker looks for it again."""
 
@@ -81,8 +84,8 @@ def create_app(settings: Settings) -> App:
         stream_buffer_maxsize=WAITING_CHUNKS,
         agent_supervisor=CrashingSupervisor,  # Faust would restart a failing agent for ever, in silence
         broker_commit_interval=1.0,
-        broker_session_timeout=6.0,  # how long the partitions of a killed worker wait for another
-        broker_heartbeat_interval=1.5,
+        broker_session_timeout=settings.session_seconds,
+        broker_heartbeat_interval=settings.session_seconds / HEARTBEATS,
         consumer_auto_offset_reset="earliest",
     )
     app.broker_answers = partial(_answers, settings)
@@ -98,12 +101,20 @@ def create_app(settings: Settings) -> App:
     async def ticks() -> None:
         await keep_ticking(settings, producer, lambda: _living(clustering))
 
+    for state in states:
+        if state.standby is not None:
+            app.task(partial(_keep, state.standby))
+
     app.closing = [producer.close, log_end.close, *(state.close for state in states)]
     if settings.metrics_port:
         keep_measuring(app, settings, clustering, detection)
         serve(watch(app, settings, states), settings.metrics_host, settings.metrics_port)
     app.on_partitions_assigned.connect(partial(_say_what_is_assigned, settings), weak=False)
     return app
+
+
+async def _keep(standby: Standby[Any, Any]) -> None:
+    await standby.keep()
 
 
 async def _answers(settings: Settings) -> None:

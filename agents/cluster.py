@@ -22,7 +22,7 @@ from pipeline.languages.background import background
 from pipeline.records import AMENDMENT, TICK, Amended, Assignment, Cluster, Fingerprint, Place
 from pipeline.stages.amend import check as check_amendment
 from pipeline.stages.cluster.amend import amend
-from pipeline.stages.cluster.restore import restore
+from pipeline.stages.cluster.restore import follow, restore
 from pipeline.stages.cluster.stage import check, cluster, tick_clusters
 from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.lifetimes import Expired
@@ -43,6 +43,7 @@ def declare(app: faust.App, settings: Settings, log_end: LogEnd) -> StateStore[A
         _place,
         lambda edition: ClusterState(background(edition), rule, weights),
         restore,
+        follow,
     )
     store = StateStore(app, settings, STAGE, changelog, "fingerprints", state_of, log_end)
 

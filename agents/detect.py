@@ -34,7 +34,7 @@ from pipeline.records import (
     StreamTime,
 )
 from pipeline.stages.detect.amend import amend_events
-from pipeline.stages.detect.restore import restore
+from pipeline.stages.detect.restore import follow, restore
 from pipeline.stages.detect.stage import check, check_amended, check_time, detect, tick_events
 from pipeline.stages.detect.state import DetectState
 from pipeline.times import from_millis
@@ -57,6 +57,7 @@ def declare(
         _place,
         lambda edition: DetectState(rule_of(edition), weights),
         restore,
+        follow,
     )
     store = StateStore(app, settings, STAGE, changelog, "assignments", state_of, log_end, after)
 

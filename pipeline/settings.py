@@ -92,6 +92,18 @@ class Settings(BaseSettings):
         int, Field(description="bands of the MinHash signature; `newsburst tune` recommends", ge=1, le=120)
     ] = 60
     rows: Annotated[int, Field(description="rows of a band; bands times rows are at most 120", ge=1, le=120)] = 1
+    session_seconds: Annotated[
+        float,
+        Field(
+            description="how long the partitions of a killed worker wait for another; less than 6 needs brokers that allow it "
+            "(`group.min.session.timeout.ms`)",
+            ge=0.5,
+            le=300,
+        ),
+    ] = 6.0
+    standby: Annotated[
+        bool, Field(description="`true`: workers keep the state of all partitions, and take over within moments")
+    ] = False
     metrics_port: Annotated[
         int, Field(description="port of the worker's health and Prometheus metrics; 0: none", ge=0, le=65_535)
     ] = 0

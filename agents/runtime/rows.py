@@ -1,7 +1,7 @@
 """Rows: what a stage with state writes to its changelog, and the state that is built from what is there."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -74,6 +74,8 @@ class StateOf(NamedTuple, Generic[R, A, E]):
     """the empty state of an edition"""
     restore: Callable[[E, Iterator[R | A | StreamTime]], None]
     """takes rows into a state, in the order of their positions"""
+    follow: Callable[[E, Sequence[R | A | StreamTime]], None]
+    """takes in the rows that the owner of a state writes, as they come"""
 
 
 def build(state_of: StateOf[R, A, E], rows: Rows) -> tuple[dict[str, E], int]:

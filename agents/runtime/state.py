@@ -19,6 +19,7 @@ from agents.runtime.log_end import LogEnd
 from agents.runtime.metrics import LOAD_SECONDS
 from agents.runtime.producer import Messages, PackedProducer
 from agents.runtime.rows import Changelog, StateOf, build
+from agents.runtime.standby import Standby
 from pipeline.config import Settings
 from pipeline.kafka.changelogs import Rows, check_log, check_rule, read_rows
 from pipeline.records import Record
@@ -76,6 +77,7 @@ class StateStore(Generic[R, E]):
         """partitions whose state is being built"""
         self._idle = asyncio.Event()
         self._idle.set()
+        self.standby = Standby(settings, changelog, state_of, self._taken, self._is_idle) if settings.standby else None
         app.on_partitions_assigned.connect(self._keep_what_stays, weak=False)
 
     @property
@@ -98,7 +100,8 @@ class StateStore(Generic[R, E]):
 
     async def load(self, number: int) -> Partition[E]:
         """The partition: as it is owned, or else loaded from its changelog; again, if it changes hands meanwhile."""
-        if number not in self._owned and self._after is not None:
+        is_warm = self.standby is not None and number in self.standby
+        if number not in self._owned and self._after is not None and not is_warm:
             await self._after.loaded_first()
         while number not in self._owned:
             generation = self._generation
@@ -108,9 +111,8 @@ class StateStore(Generic[R, E]):
             self._idle.clear()
             try:
                 await producer.start()
-                rows = await self._read(number)
-                first = [self._changelog.rule(number)] if rows.rule is None else []
-                states, newest = await asyncio.to_thread(self._build, rows)
+                rule, states, newest = await self._state(number)
+                first = [self._changelog.rule(number)] if rule is None else []
                 check_log(self._changelog.name, number, newest, await self._log_end.of(number))
             except BaseException:
                 await producer.close()
@@ -126,6 +128,25 @@ class StateStore(Generic[R, E]):
                 await producer.close()
         return self._owned[number]
 
+    async def _state(self, number: int) -> tuple[dict[str, str] | None, dict[str, E], int]:
+        """The rule, the states and the newest position of a partition: as they are kept warm, or else from its rows."""
+        warm = await self.standby.take(number) if self.standby is not None else None
+        if warm is not None:
+            check_rule(warm.rule or {}, self._settings.rule())
+            log.info("taken over from the standby", changelog=self._changelog.name, partition=number)
+            return warm.rule, warm.states, warm.newest
+        rows = await self._read(number)
+        states, newest = await asyncio.to_thread(build, self._state_of, rows)
+        return rows.rule, states, newest
+
+    def _taken(self) -> set[int]:
+        """The partitions that are owned, or are about to be."""
+        return {*self._owned, *self.loading}
+
+    def _is_idle(self) -> bool:
+        """Whether nothing that is owned waits to be loaded."""
+        return self.generation > 0 and not self.loading
+
     async def _read(self, number: int) -> Rows:
         rows = await read_rows(self._settings, self._changelog.name, number)
         if rows.transaction_open:  # though whoever had begun one was shut out when our producer started
@@ -137,9 +158,6 @@ class StateStore(Generic[R, E]):
             )
         check_rule(rows.rule or {}, self._settings.rule())
         return rows
-
-    def _build(self, rows: Rows) -> tuple[dict[str, E], int]:
-        return build(self._state_of, rows)
 
     async def forget(self, partition: Partition[E]) -> None:
         """Give a partition up: it is loaded again when it is needed."""

@@ -25,6 +25,7 @@ controller.listener.names=CONTROLLER
 auto.create.topics.enable=false
 offsets.topic.num.partitions=4
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=500
 """
 ALONE = """\
 node.id=1

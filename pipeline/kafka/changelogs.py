@@ -57,6 +57,8 @@ class Rows:
     """rows of amendments, by key"""
     rule: dict[str, str] | None = None
     """the rule they were made by; None if there are none yet"""
+    end: int = 0
+    """the offset behind them"""
     transaction_open: bool = False
     """whether a transaction had begun behind them and not ended"""
 
@@ -70,25 +72,51 @@ async def read_rows(settings: Settings, name: str, partition: int) -> Rows:
         end = (await consumer.end_offsets([of]))[of]
         async for record in read_to_end(consumer, {of: end}):
             _take(rows, name, record)
+        rows.end = end
         rows.transaction_open = (consumer.highwater(of) or 0) > end
     return rows
 
 
-def _take(rows: Rows, name: str, record: Any) -> None:
+class Written(NamedTuple):
+    """What a record of a changelog writes."""
+
+    kind: bytes
+    """RULE, TIME or AMENDED; else it is the row of a story or of its latest revision"""
+    key: bytes
+    row: bytes | None
+    """in the shape that this code writes; None: it is deleted"""
+
+
+def written(name: str, record: Any) -> Written | None:
+    """What a record writes to the changelog of this name; None, with an error in the log, if it cannot be read."""
     if isinstance(record, UnreadableRecord) or record.key is None:
         log.error(
             "a row cannot be read and is left out", topic=record.topic, partition=record.partition, offset=record.offset
         )
+        return None
+    version = next((int(value) for header, value in record.headers if header == HEADER), 1)
+    rule = record.key == RULE
+    row = record.value if rule or record.value is None else upgraded(name, record.value, version)
+    return Written(RULE if rule else record.key[:1], record.key, row)
+
+
+def rule_of(row: bytes | None) -> dict[str, str] | None:
+    """The rule that a row says."""
+    return None if row is None else msgspec.json.decode(row, type=dict[str, str])
+
+
+def _take(rows: Rows, name: str, record: Any) -> None:
+    found = written(name, record)
+    if found is None:
         return
-    if record.key == RULE:
-        rows.rule = None if record.value is None else msgspec.json.decode(record.value, type=dict[str, str])
+    if found.kind == RULE:
+        rows.rule = rule_of(found.row)
         return
-    kept = {TIME: rows.times, AMENDED: rows.amendments}.get(record.key[:1], rows.stories)
-    if record.value is None:
-        kept.pop(record.key, None)
-        return
-    version = next((int(value) for name, value in record.headers if name == HEADER), 1)
-    kept[record.key] = upgraded(name, record.value, version)
+    kept = {TIME: rows.times, AMENDED: rows.amendments}.get(found.kind, rows.stories)
+    if found.row is None:
+        kept.pop(found.key, None)
+    else:
+        kept[found.key] = found.row
 
 
 def check_rule(found: Mapping[str, str], ours: Mapping[str, str]) -> None:

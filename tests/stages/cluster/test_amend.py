@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.codec import decode, encode
 from pipeline.records import Amendment, StreamTime
 from pipeline.stages.cluster.amend import amend
-from pipeline.stages.cluster.restore import restore
+from pipeline.stages.cluster.restore import follow, restore
 from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState, advance
 from pipeline.times import from_micros
@@ -108,6 +108,22 @@ def test_a_crash_changes_no_answer(stream, survived, committed):
     for edition in (calm, crashed):  # what died with the last story goes with the next
         advance(edition)
     assert picture(crashed) == picture(calm)
+
+
+@given(mixed_streams, st.integers(0, 40))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=200)
+def test_a_state_that_follows_the_rows_of_another_is_equal_to_it(stream, begun):
+    """A standby builds what there is when it begins, and takes in each row that is written then."""
+    log, _ = log_of(stream)
+    owner, standby, rows = ClusterState(NOTHING, RULE), ClusterState(NOTHING, RULE), {}
+    for position, record in enumerate(log):
+        if position == begun:
+            restore(standby, in_order(rows))
+        outcome = take(owner, record, position, rows)
+        if outcome and position >= begun:
+            row = outcome.assignment if hasattr(outcome, "assignment") else outcome.row
+            follow(standby, [decode(encode(row), type(row))])
+            assert picture(standby) == picture(owner)
 
 
 @given(mixed_streams)

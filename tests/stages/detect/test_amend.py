@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.codec import InvalidRecord, decode, encode
 from pipeline.records import Amended, AmendedDetection, Amendment, MovedStory
 from pipeline.stages.detect.amend import amend_events
-from pipeline.stages.detect.restore import restore
+from pipeline.stages.detect.restore import follow, restore
 from pipeline.stages.detect.stage import check_moves, detect
 from pipeline.stages.detect.state import DetectState, advance
 from pipeline.times import from_micros
@@ -120,6 +120,19 @@ def test_a_crash_changes_no_update(stream, survived, committed):
     for state in (calm, crashed):
         advance(state)
     assert picture(crashed) == picture(calm)
+
+
+@given(mixed_streams, st.integers(0, 40))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=200)
+def test_a_state_that_follows_the_rows_of_another_is_equal_to_it(stream, begun):
+    owner, standby, rows = DetectState(RULE), DetectState(RULE), {}
+    for position, draw in enumerate(stream):
+        if position == begun:
+            restore(standby, in_order(rows))
+        outcome = take(owner, drawn(owner, position, draw), rows)
+        if outcome and position >= begun:
+            follow(standby, [decode(encode(outcome[0]), type(outcome[0]))])
+            assert picture(standby) == picture(owner)
 
 
 @given(mixed_streams)
