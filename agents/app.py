@@ -30,6 +30,8 @@ log = structlog.get_logger()
 
 HEARTBEATS = 4
 """Heartbeats in a session: the group takes a worker for dead when none has come."""
+WARM_S = 120.0
+"""Seconds that a worker with a standby waits for its states before it joins the group."""
 RETRY_S = 5.0
 """Seconds after which a worker that waits for the broker looks for it again."""
 
@@ -40,6 +42,7 @@ class App(faust.App):  # type: ignore[misc]
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
     broker_answers: Callable[[], Awaitable[None]]
     """returns if the broker answers, or raises BrokerError"""
+    standbys: Sequence[Standby[Any, Any]] = ()
     is_ready = False
 
     async def on_start(self) -> None:
@@ -51,6 +54,10 @@ class App(faust.App):  # type: ignore[misc]
             except BrokerError as error:
                 log.warning("waiting for Kafka", error=str(error))
                 await self.sleep(RETRY_S)
+        for standby in self.standbys:
+            self.add_future(standby.keep())
+        for standby in self.standbys:  # who joins the group may be given any partition, and has its state then
+            await standby.complete(WARM_S)
         await super().on_start()
 
     def _new_transport(self) -> Transport:
@@ -101,20 +108,13 @@ def create_app(settings: Settings) -> App:
     async def ticks() -> None:
         await keep_ticking(settings, producer, lambda: _living(clustering))
 
-    for state in states:
-        if state.standby is not None:
-            app.task(partial(_keep, state.standby))
-
+    app.standbys = [state.standby for state in states if state.standby is not None]
     app.closing = [producer.close, log_end.close, *(state.close for state in states)]
     if settings.metrics_port:
         keep_measuring(app, settings, clustering, detection)
         serve(watch(app, settings, states), settings.metrics_host, settings.metrics_port)
     app.on_partitions_assigned.connect(partial(_say_what_is_assigned, settings), weak=False)
     return app
-
-
-async def _keep(standby: Standby[Any, Any]) -> None:
-    await standby.keep()
 
 
 async def _answers(settings: Settings) -> None:

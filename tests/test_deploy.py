@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import yaml
 from prometheus_client import REGISTRY
 
 from agents.runtime import metrics
+from pipeline.config import Settings
 from pipeline.embedded.kafka import COORDINATES
 from tests import containers
 
@@ -79,3 +81,27 @@ def test_services_of_compose_are_confined():
         assert service["cap_drop"] == ["ALL"], name
         assert service["mem_limit"], name
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+
+
+def test_kubernetes_accepts_the_manifests():
+    ended = subprocess.run(
+        [Path(sys.executable).with_name("kubernetes-validate"), "--strict", DEPLOY / "kubernetes/newsburst.yaml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_pods_are_confined_and_their_settings_exist():
+    known = {f"NEWSBURST_{name.upper()}" for name in Settings.model_fields}
+    manifests = list(yaml.safe_load_all((DEPLOY / "kubernetes/newsburst.yaml").read_text(encoding="utf-8")))
+    (shared,) = [of["data"] for of in manifests if of["kind"] == "ConfigMap"]
+    assert set(shared) <= known
+    for pod in [of["spec"]["template"]["spec"] for of in manifests if "template" in of.get("spec", {})]:
+        assert pod["enableServiceLinks"] is False, "a Service sets variables NEWSBURST_..., which are refused"
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        for container in [*pod["containers"], *pod.get("initContainers", [])]:
+            assert {variable["name"] for variable in container["env"]} <= known
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert container["resources"]["limits"]["memory"]

@@ -66,6 +66,7 @@ class Standby(Generic[R, E]):
         self._settings, self._changelog, self._state_of, self._owned = settings, changelog, state_of, owned
         self._warm: dict[int, Warm[E]] = {}
         self._consumer: Consumer | None = None
+        self._complete = asyncio.Event()
 
     def __contains__(self, number: int) -> bool:
         return number in self._warm
@@ -85,6 +86,11 @@ class Standby(Generic[R, E]):
                     return self._warm.pop(number, None)
         self._warm.pop(number, None)
         return None
+
+    async def complete(self, within_s: float) -> None:
+        """Wait until all states are warm that somebody else owns, or so many seconds have passed."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._complete.wait(), within_s)
 
     async def keep(self) -> None:
         """Keep the states warm until cancelled."""
@@ -110,6 +116,8 @@ class Standby(Generic[R, E]):
                     elif number not in self._warm and self._may_load():
                         self._warm[number] = await self._load(number)
                         break  # and take in what has come for the others
+                else:
+                    self._complete.set()
                 if assigned != set(self._warm):
                     assigned = set(self._warm)
                     self._assign(consumer)

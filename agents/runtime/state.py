@@ -8,12 +8,13 @@ repeats records, and a write inside a batch that raises does not say when it is 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import faust
 import structlog
+from aiokafka.errors import KafkaError
 
 from agents.runtime.log_end import LogEnd
 from agents.runtime.metrics import LOAD_SECONDS
@@ -21,7 +22,7 @@ from agents.runtime.producer import Messages, PackedProducer
 from agents.runtime.rows import Changelog, StateOf, build
 from agents.runtime.standby import Standby
 from pipeline.config import Settings
-from pipeline.kafka.changelogs import Rows, check_log, check_rule, read_rows
+from pipeline.kafka.changelogs import Rows, StateError, check_log, check_rule, read_rows
 from pipeline.records import Record
 
 log = structlog.get_logger()
@@ -73,11 +74,15 @@ class StateStore(Generic[R, E]):
         self._state_of, self._log_end, self._after = state_of, log_end, after
         self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._ahead: set[asyncio.Task[None]] = set()
         self.loading: set[int] = set()
         """partitions whose state is being built"""
         self._idle = asyncio.Event()
         self._idle.set()
-        self.standby = Standby(settings, changelog, state_of, self._taken, self._is_idle) if settings.standby else None
+        self.standby = (
+            Standby(settings, changelog, state_of, self._numbers, self._is_idle) if settings.standby else None
+        )
         app.on_partitions_assigned.connect(self._keep_what_stays, weak=False)
 
     @property
@@ -103,30 +108,31 @@ class StateStore(Generic[R, E]):
         is_warm = self.standby is not None and number in self.standby
         if number not in self._owned and self._after is not None and not is_warm:
             await self._after.loaded_first()
-        while number not in self._owned:
-            generation = self._generation
-            producer = PackedProducer(self._settings, f"{self._changelog.topic}-{number}")
-            begin = time.perf_counter()
-            self.loading.add(number)
-            self._idle.clear()
-            try:
-                await producer.start()
-                rule, states, newest = await self._state(number)
-                first = [self._changelog.rule(number)] if rule is None else []
-                check_log(self._changelog.name, number, newest, await self._log_end.of(number))
-            except BaseException:
-                await producer.close()
-                raise
-            finally:
-                self.loading.discard(number)
-                if not self.loading:
-                    self._idle.set()
-            if generation == self._generation:
-                LOAD_SECONDS.labels(self.stage).observe(time.perf_counter() - begin)
-                self._owned[number] = Partition(number, states, producer, self._state_of.new, first)
-            else:
-                await producer.close()
-        return self._owned[number]
+        async with self._one_at_a_time:
+            while number not in self._owned:
+                generation = self._generation
+                producer = PackedProducer(self._settings, f"{self._changelog.topic}-{number}")
+                begin = time.perf_counter()
+                self.loading.add(number)
+                self._idle.clear()
+                try:
+                    await producer.start()
+                    rule, states, newest = await self._state(number)
+                    first = [self._changelog.rule(number)] if rule is None else []
+                    check_log(self._changelog.name, number, newest, await self._log_end.of(number))
+                except BaseException:
+                    await producer.close()
+                    raise
+                finally:
+                    self.loading.discard(number)
+                    if not self.loading:
+                        self._idle.set()
+                if generation == self._generation:
+                    LOAD_SECONDS.labels(self.stage).observe(time.perf_counter() - begin)
+                    self._owned[number] = Partition(number, states, producer, self._state_of.new, first)
+                else:
+                    await producer.close()
+            return self._owned[number]
 
     async def _state(self, number: int) -> tuple[dict[str, str] | None, dict[str, E], int]:
         """The rule, the states and the newest position of a partition: as they are kept warm, or else from its rows."""
@@ -139,13 +145,13 @@ class StateStore(Generic[R, E]):
         states, newest = await asyncio.to_thread(build, self._state_of, rows)
         return rows.rule, states, newest
 
-    def _taken(self) -> set[int]:
-        """The partitions that are owned, or are about to be."""
-        return {*self._owned, *self.loading}
+    def _numbers(self) -> Collection[int]:
+        """The partitions that are owned."""
+        return self._owned
 
     def _is_idle(self) -> bool:
         """Whether nothing that is owned waits to be loaded."""
-        return self.generation > 0 and not self.loading
+        return not self.loading
 
     async def _read(self, number: int) -> Rows:
         rows = await read_rows(self._settings, self._changelog.name, number)
@@ -172,3 +178,16 @@ class StateStore(Generic[R, E]):
         stay = ours if generation == self._generation + 1 else set()
         self._generation = generation
         await asyncio.gather(*(self.forget(gone) for number, gone in [*self._owned.items()] if number not in stay))
+        if self.standby is not None:
+            for number in ours - self._owned.keys():
+                if number in self.standby:
+                    task = asyncio.create_task(self._load_ahead(number))
+                    self._ahead.add(task)
+                    task.add_done_callback(self._ahead.discard)
+
+    async def _load_ahead(self, number: int) -> None:
+        """Take a partition over before its first record comes; what goes wrong is for that."""
+        try:
+            await self.load(number)
+        except (KafkaError, StateError) as error:
+            log.info("a partition is loaded with its first record", changelog=self._changelog.name, error=repr(error))
