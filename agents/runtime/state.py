@@ -142,7 +142,7 @@ class StateStore(Generic[R, E]):
             log.info("taken over from the standby", changelog=self._changelog.name, partition=number)
             return warm.rule, warm.states, warm.newest
         rows = await self._read(number)
-        states, newest = await asyncio.to_thread(build, self._state_of, rows)
+        states, newest = await asyncio.to_thread(self._build, rows)
         return rows.rule, states, newest
 
     def _numbers(self) -> Collection[int]:
@@ -164,6 +164,9 @@ class StateStore(Generic[R, E]):
             )
         check_rule(rows.rule or {}, self._settings.rule())
         return rows
+
+    def _build(self, rows: Rows) -> tuple[dict[str, E], int]:
+        return build(self._state_of, rows)
 
     async def forget(self, partition: Partition[E]) -> None:
         """Give a partition up: it is loaded again when it is needed."""

@@ -189,12 +189,13 @@ def main():
     parser.add_argument(
         "--backlog", action="store_true", help="all messages are there before the workers start; no harm"
     )
+    parser.add_argument("--standby", action="store_true", help="workers keep each other's states")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs when the promise is broken")
     asked = parser.parse_args()
     share = asked.messages / 200_000
     harms = {name: max(1, round(times * share)) for name, times in HARM.items()}
     with folder_of_run("soak", keep=asked.keep) as folder:
-        with System(folder, disk="3g") as system:
+        with System(folder, disk="3g", standby=asked.standby) as system:
             if asked.backlog:
                 figures, verdict = soak(system, asked.messages, 0, asked.seed, {})
             else:

@@ -73,6 +73,8 @@ class System:
     shared: bool = False
     """whether that runs already, and goes on after this"""
     replication: int = 1
+    standby: bool = False
+    """whether workers keep each other's states; a killed one is missed after a second then"""
     disk: str = ""
     """size of the database's disk, such as 2g; without it, that of this machine"""
     small_disk: bool = False
@@ -100,6 +102,8 @@ class System:
                 replication=self.replication,
                 data=self.folder / "data",
                 log_level="INFO",
+                standby=self.standby,
+                session_seconds=1.0 if self.standby else 6.0,
             )
             migrate(self.settings.postgres)
             asyncio.run(create_topics(self.settings))

@@ -44,7 +44,7 @@ def test_what_comes_out_equals_the_replay_when(name, harmed_kafka, tmp_path, cap
 @pytest.mark.timeout(600)
 def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_good(tmp_path):
     brokers = Brokers(tmp_path / "kafka")
-    with System(tmp_path, kafka=brokers, replication=3) as system:
+    with System(tmp_path, kafka=brokers, replication=3, standby=True) as system:
         stories = messages(2_000, 3)
         feeding = threading.Thread(target=lambda: sent.update(asyncio.run(feed(system.settings, stories, 12))))
         sent = set()

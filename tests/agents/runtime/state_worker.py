@@ -52,7 +52,7 @@ class Worker:
         self.changelog, self.log_end = Changelog(settings, "clustering"), LogEnd()
         self.store = StateStore(
             self.app, settings, "cluster", self.changelog, "fingerprints",
-            StateOf(Assignment, Amended, lambda row: row, place, lambda _: set(), self.restore), self.log_end,
+            StateOf(Assignment, Amended, lambda row: row, place, lambda _: set(), self.restore, self.restore), self.log_end,
         )  # fmt: skip
         self.restored = []
 
