@@ -53,6 +53,9 @@ def test_what_comes_out_equals_the_replay_when_one_of_three_brokers_is_lost_for_
         feeding.start()
         time.sleep(6)
         brokers.lose(1)
+        time.sleep(2)
+        system.kill_worker(system.workers[0])
+        system.keep(2)
         feeding.join()
         assert "replicas are lost or behind" in asyncio.run(check_replicas(system.settings))[-1]
         assert all(worker.running for worker in system.workers), [last_lines(worker.log) for worker in system.workers]

@@ -1,12 +1,15 @@
 """The migrations make the schema that the code works with."""
 
+import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from pipeline.storage.engine import create_engine
-from pipeline.storage.migrate import current, latest, migrate
+from pipeline.storage.migrate import UnknownRevision, current, latest, migrate
 from pipeline.storage.schema import SCHEMA, metadata
+from tests.storage.dump import dump, write
+from tests.storage.test_write import records
 
 
 def test_the_migrations_and_the_schema_agree(database):
@@ -43,3 +46,30 @@ def test_everything_that_people_query_is_described(database):
         ).all()
     engine.dispose()
     assert undescribed == []
+
+
+def test_an_older_version_can_be_run_again(database, tmp_path, monkeypatch):
+    migrate(database)
+    write(database, records())
+    before = dump(database)
+    assert migrate(database, "0009") == "0009"
+    assert current(database) == "0009"
+    assert migrate(database) == latest()
+    after = dump(database)
+    assert {name: rows for name, rows in after.items() if name in ("clusters", "events", "event_stories")} == {
+        name: rows for name, rows in before.items() if name in ("clusters", "events", "event_stories")
+    }
+    with pytest.raises(UnknownRevision, match="0009 cannot be undone: restore the database from a backup"):
+        migrate(database, "0006")
+    with pytest.raises(UnknownRevision, match="There is no revision 'x'; there are 0001, "):
+        migrate(database, "x")
+
+
+def test_a_database_of_a_newer_version_is_refused_with_what_to_do(database):
+    migrate(database)
+    engine = create_engine(database)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE news.alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(UnknownRevision, match=f"revision 9999.*newest is {latest()}.*migrate --to {latest()}"):
+        migrate(database)

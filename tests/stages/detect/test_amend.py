@@ -123,7 +123,7 @@ def test_a_crash_changes_no_update(stream, survived, committed):
 
 
 @given(mixed_streams, st.integers(0, 40))
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=200)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
 def test_a_state_that_follows_the_rows_of_another_is_equal_to_it(stream, begun):
     owner, standby, rows = DetectState(RULE), DetectState(RULE), {}
     for position, draw in enumerate(stream):
