@@ -20,7 +20,7 @@ RUN /opt/tools/bin/pip --python /opt/newsburst/bin/python install --no-cache-dir
 COPY deploy/entrypoint /opt/newsburst/bin/entrypoint
 RUN cd /opt/newsburst && PATH=/opt/newsburst/bin:$PATH KERNELS=/opt/newsburst/kernels entrypoint python -m pipeline.warm_up \
     && /opt/tools/bin/cyclonedx-py environment --output-format JSON --output-file /opt/newsburst/sbom.json /opt/newsburst/bin/python \
-    && ln -s lib/python3.11/site-packages/pipeline/samples samples
+    && ln -s lib/python3.*/site-packages/pipeline/samples samples
 
 FROM ${PYTHON}
 ARG VERSION=0 REVISION=unknown CREATED=unknown

@@ -19,7 +19,7 @@ from pipeline.stages.cluster.state import ClusterState
 from pipeline.stages.detect.state import DetectState
 
 MEASURED_EVERY_S = 10.0
-COUNTED_EVERY_S = 15.0
+COUNTED_EVERY_S = 20.0
 """How often the broker is asked for the number of dead letters."""
 MICROSECONDS = 1e6
 

@@ -59,7 +59,13 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
             ends = {TP(record.topic, record.partition): record.offset + 1 for record in batch if record.topic != retry}
             committed = app.consumer._committed_offset  # noqa: SLF001 - Faust keeps it to itself
             stored = [
-                Stored(of.topic, of.partition, max(finished.get(of, 0), committed.get(of) or 0), end)
+                Stored(
+                    of.topic,
+                    of.partition,
+                    max(finished.get(of, 0), committed.get(of) or 0),
+                    end,
+                    max(end, app.consumer.highwater(of) or 0),
+                )
                 for of, end in ends.items()
             ]
             messages: Messages = []

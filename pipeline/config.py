@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import ValidationError
@@ -19,8 +19,8 @@ OF_TESTS = "NEWSBURST_TEST_"
 """How variables begin that the tests read."""
 FILE = "NEWSBURST_SETTINGS"
 """The variable that names the TOML file."""
-DEFAULT, VARIABLE = "default", "variable"
-"""Where a setting comes from; else it is a path, or what runs."""
+DEFAULT, VARIABLE, RUNNING = "default", "variable", "embedded service"
+"""Where a setting comes from; else it is a path."""
 
 
 def load() -> Settings:
@@ -45,7 +45,7 @@ def load_with_sources() -> tuple[Settings, dict[str, str]]:
     }
     running = running_services(settings.data)
     found = {name: running[name] for name in ("kafka", "postgres") if sources[name] == DEFAULT and name in running}
-    sources |= dict.fromkeys(found, f"what runs in {settings.data}")
+    sources |= dict.fromkeys(found, RUNNING)
     if "postgres" not in found and settings.postgres_password_file is not None:
         found["postgres"] = _with_password(settings.postgres, settings.postgres_password_file)
     return settings.model_copy(update=found | {"postgres_password_file": None}), sources
@@ -54,13 +54,20 @@ def load_with_sources() -> tuple[Settings, dict[str, str]]:
 def _read(path: Path) -> dict[str, Any]:
     """The settings of a TOML file. Raises SettingsError."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{FILE}={str(path)!r}: {error}") from None
-    for name in given:
+    for name, value in given.items():
+        if isinstance(value, dict):
+            raise SettingsError(f"{path}: [{name}] is a table: settings have none, they stand one below the other.")
         if name not in Settings.model_fields:
             meant = _meant(name, Settings.model_fields)
             raise SettingsError(f"{path}: {name} is no setting{meant} The README lists them all.")
+        of = Settings.model_fields[name].annotation
+        if isinstance(value, bool) and of is not bool:
+            raise SettingsError(f"{path}: {name} = {str(value).lower()}: it is not true or false.")
+        if Path in {of, *get_args(of)} and value:
+            given[name] = path.parent / str(value)  # as paths in a file are read
     return given
 
 

@@ -41,9 +41,19 @@ CHANNELS = (
     Channel("stories", "Any, or none.", "receive", ("story",), "Stories as they are crawled."),
     Channel("amendments", "The edition.", "receive", ("amendment",), "Corrections by hand."),
     Channel(
-        "events", "The id of the event.", "send", ("event_update",), "Events: one alert each, then updates. For ever."
+        "events",
+        "The id of the event.",
+        "send",
+        ("event_update",),
+        "Events: one alert each, then updates, for ever. With NEWSBURST_CLOUDEVENTS, headers of CloudEvents 1.0 (binary mode).",
     ),
-    Channel("clusters", "The id of the cluster.", "send", ("cluster",), "The newest state of each cluster. Compacted."),
+    Channel(
+        "clusters",
+        "The id of the cluster.",
+        "send",
+        ("cluster",),
+        "The newest state of each cluster. Compacted: a message without a value says that the cluster is over.",
+    ),
     Channel(
         "assignments",
         "The id of the story, or the edition.",

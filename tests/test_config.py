@@ -135,6 +135,14 @@ def test_workers_that_share_the_state_must_agree_on_what_it_depends_on(monkeypat
     assert load().rule() != before
 
 
+def test_paths_in_a_toml_file_begin_at_its_folder(monkeypatch, tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "secret").write_text("open sesame")
+    (tmp_path / "conf" / "news.toml").write_bytes(b'\xef\xbb\xbfkafka_password_file = "secret"\ndata = "/var/news"\n')
+    monkeypatch.setenv("NEWSBURST_SETTINGS", "conf/news.toml")
+    assert (load().secret(), str(load().data)) == ("open sesame", "/var/news")
+
+
 def test_a_toml_file_sets_what_no_variable_does(monkeypatch, tmp_path):
     (tmp_path / "news.toml").write_text('threshold = 20\nwindow_hours = 2\nkafka = "file:9092"\n')
     monkeypatch.setenv("NEWSBURST_SETTINGS", str(tmp_path / "news.toml"))
@@ -159,6 +167,8 @@ def test_a_toml_file_sets_what_no_variable_does(monkeypatch, tmp_path):
         ("treshold = 3", "news.toml: treshold is no setting; did you mean threshold?"),
         ("threshold = 0", "news.toml: threshold = 0: Input should be greater than or equal to 1."),
         ('kafka_password = ["s3cret"]', r"kafka_password = \.\.\.: "),
+        ("[web]\nport = 1", r"news.toml: \[web\] is a table"),
+        ("metrics_port = true", "news.toml: metrics_port = true: it is not true or false"),
         ("threshold = ", "NEWSBURST_SETTINGS=.*news.toml': Invalid value"),
     ],
 )

@@ -35,7 +35,8 @@ def lines(form):
 def test_json_is_one_object_a_line():
     out, err = lines("json")
     said = [json.loads(line) for line in err]
-    assert [(of["level"], of["logger"], of["event"]) for of in said] == [
+    assert [of["event"] for of in said[3:]] == ["dead letter (and 49 more)", "broker %s is away (and 49 more)"]
+    assert [(of["level"], of["logger"], of["event"]) for of in said[:3]] == [
         ("warning", "ours", "dead letter"),
         ("warning", "theirs", "broker 0 is away"),
         ("error", "ours", "failed"),
@@ -71,3 +72,41 @@ def test_what_is_held_back_is_counted(monkeypatch):
     assert said("plain") is None
     now[0] += 1
     assert said("plain") == "plain (and 1 more)"
+
+
+def test_a_traceback_shows_no_local_variables_which_can_hold_passwords():
+    said = """
+import structlog
+from pipeline.config import Settings
+from pipeline.logs import configure
+configure(Settings(log_format={form!r}))
+def connect(password):
+    raise OSError("no")
+try:
+    connect("hunter" + "2")
+except OSError:
+    structlog.get_logger().exception("failed")
+"""
+    for form in ("json", "text"):
+        ended = subprocess.run(
+            [sys.executable, "-c", said.format(form=form)], capture_output=True, text=True, check=True
+        )
+        assert "OSError" in ended.stderr
+        assert "hunter2" not in ended.stderr
+
+
+def test_other_causes_are_told_apart_and_what_is_held_is_said_at_the_end():
+    said = """
+import logging
+import structlog
+from pipeline.config import Settings
+from pipeline.logs import configure
+configure(Settings(log_format="json"))
+for stage in ("cluster", "detect"):
+    for _ in range(3):
+        structlog.get_logger("ours").error("a stage failed", stage=stage, exc_info=KeyError(stage))
+"""
+    ended = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    found = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [of.get("stage") for of in found[:2]] == ["cluster", "detect"]
+    assert [of["event"] for of in found[2:]] == ["a stage failed (and 2 more)"] * 2

@@ -20,7 +20,7 @@ import faust
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from agents.runtime.metrics import GENERATION, LAG, PARTITIONS
+from agents.runtime.metrics import GENERATION, LAG, PARTITIONS, READY
 from agents.runtime.state import StateStore
 from pipeline.config import Settings
 from pipeline.kafka.admin import BrokerError, admin
@@ -182,6 +182,7 @@ def answers(health: Health) -> web.Application:
         return web.json_response(body, status=503 if missing else 200)
 
     async def metrics(_: web.Request) -> web.Response:
+        READY.set(not health.missing(*await services()))
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def other(_: web.Request) -> web.Response:

@@ -45,6 +45,9 @@ COMMITTED = Gauge(
 LAG = Gauge("newsburst_lag", "Records that this worker has yet to finish with, of its partitions.", ["topic"])
 STREAM_TIME = Gauge("newsburst_stream_time_seconds", "Newest story time of an edition, as Unix time.", ["edition"])
 GENERATION = Gauge("newsburst_generation", "Generation of the consumer group; 0 during a rebalance.")
+READY = Gauge(
+    "newsburst_ready", "1 if the worker has its partitions and reaches Kafka and Postgres, as asked at this scrape."
+)
 PARTITIONS = Gauge("newsburst_partitions", "Partitions that this worker owns, of all topics.")
 LOAD_SECONDS = Histogram(
     "newsburst_load_seconds",

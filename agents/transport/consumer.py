@@ -85,6 +85,11 @@ class ConsumerThread(stock.AIOKafkaConsumerThread):  # type: ignore[misc]
 class Consumer(stock.Consumer):  # type: ignore[misc]
     """Faust's consumer. What it is given by a ChunkScheduler it hands over as chunks."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._handed: dict[TP, int] = {}
+        """offset of the last record that was handed over, since a generation began"""
+
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
@@ -113,14 +118,14 @@ class Consumer(stock.Consumer):  # type: ignore[misc]
         reading = assignment.state_value(tp) if assignment is not None else None
         if end is None or reading is None or not reading.has_valid_position:
             return None
-        read = self._read_offset.get(tp)
-        begun = 0 if read is None else max(0, read + 1 - (committed or 0))
+        begun = max(0, self._handed[tp] + 1 - (committed or 0)) if tp in self._handed else 0
         unread: int = max(0, end - reading.position)
         return unread + begun
 
     async def perform_seek(self) -> None:
         """Begin a generation where its partitions are committed, with nothing acknowledged."""
         await super().perform_seek()
+        self._handed.clear()
         self._acked.clear()
         self._acked_index.clear()
 
@@ -145,6 +150,7 @@ class Consumer(stock.Consumer):  # type: ignore[misc]
         if isinstance(record, ConsumerRecord):
             return super()._to_message(tp, record)
         read, first = self._read_offset[tp], record[0].offset
+        self._handed[tp] = record[-1].offset
         return Chunk(tp, first if read is None else min(first, read + 1), record, self.app.consumer_generation_id)
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:

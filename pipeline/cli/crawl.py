@@ -17,7 +17,7 @@ from pipeline.crawl.fetch import Fetcher, without_password
 from pipeline.crawl.opml import InvalidList, Source, read
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.producer import StoryProducer
-from pipeline.logs import configure
+from pipeline.logs import announce, configure
 from pipeline.records import Story
 
 SHIPPED = Path(str(files("pipeline.crawl") / "feeds.opml"))
@@ -90,7 +90,7 @@ async def _crawl(settings: Settings, sources: list[Source], once: bool, private:
             crawler = Crawler(sources, settings.data / "crawl.json", deliver, fetcher)
         except (AlreadyCrawling, OSError) as error:
             raise click.ClickException(str(error)) from None
-        click.echo(f"{counted(len(sources), 'feed', 'feeds')}.", err=True)
+        announce(settings, f"{counted(len(sources), 'feed', 'feeds')}.", sys.stderr)
         await (crawler.once() if once else crawler.run())
     if crawler.failed == len(sources):
         raise click.ClickException(

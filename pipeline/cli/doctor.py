@@ -13,7 +13,7 @@ from pipeline.kafka.admin import BrokerError, check_replicas, check_topics, cloc
 from pipeline.kafka.changelogs import wrong_state
 from pipeline.kafka.progress import GroupProgress
 from pipeline.storage.engine import DatabaseError
-from pipeline.storage.migrate import current, latest
+from pipeline.storage.migrate import latest, wrong_schema
 from pipeline.storage.read import Reader
 from pipeline.storage.schema import SCHEMA
 
@@ -61,12 +61,21 @@ def _work(settings: Settings) -> Iterator[tuple[bool, str]]:
 
 def _stored(settings: Settings) -> Iterator[tuple[bool, str]]:
     try:
-        wrong = asyncio.run(wrong_stored(settings))
-    except (BrokerError, KafkaError):  # said above
+        wrong, unknown = asyncio.run(wrong_stored(settings))
+    except (BrokerError, KafkaError):
+        yield True, "Whether Postgres has all that the store has read cannot be seen without Kafka."
         return
     for sentence in wrong:
         yield False, sentence
-    if not wrong:
+    if unknown:
+        yield (
+            True,
+            (
+                "It is not known what Postgres had before revision 0012. If this is an older copy: stop the workers, "
+                "`newsburst restore --from-beginning`."
+            ),
+        )
+    elif not wrong:
         yield True, "Postgres has all that the store has read from the topics."
 
 
@@ -95,17 +104,12 @@ def _examine(settings: Settings) -> Iterator[tuple[bool, str]]:
     try:
         yield True, f"Postgres {reader.version()} answers."
         yield _clock("Postgres", reader.clock_ahead())
-        at, newest = current(settings.postgres), latest()
-        if at == newest:
-            yield True, f"The schema {SCHEMA} is up to date (revision {at})."
+        unfit = wrong_schema(settings.postgres)
+        if unfit is None:
+            yield True, f"The schema {SCHEMA} is up to date (revision {latest()})."
             yield from _stored(settings)
-        elif at > newest:
-            yield (
-                False,
-                f"The schema {SCHEMA} is at revision {at}, and this version knows {newest} at most: use the newer version.",
-            )
         else:
-            yield False, f"The schema {SCHEMA} is at revision {at or 'none'}, not {newest}: run `newsburst migrate`."
+            yield False, unfit
     except DatabaseError as error:
         yield False, f"{error} Start one, `newsburst up`, or set NEWSBURST_POSTGRES."
     finally:

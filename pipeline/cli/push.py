@@ -7,7 +7,7 @@ from contextlib import suppress
 import click
 
 from pipeline.config import load
-from pipeline.logs import configure
+from pipeline.logs import announce, configure
 from pipeline.push import SAYS_READY
 from pipeline.push.push import push
 
@@ -21,8 +21,8 @@ def push_command() -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     configure(settings)
-    print(SAYS_READY, file=sys.stderr, flush=True)  # noqa: T201 - a line for people
+    announce(settings, SAYS_READY, sys.stderr)
     if settings.smtp is None:
-        click.echo("NEWSBURST_SMTP is not set: mail waits for a `newsburst push` that has it.", err=True)
+        announce(settings, "NEWSBURST_SMTP is not set: mail waits for a `newsburst push` that has it.", sys.stderr)
     with suppress(KeyboardInterrupt):
         asyncio.run(push(settings))

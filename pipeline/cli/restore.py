@@ -9,7 +9,7 @@ from pipeline.cli.output import counted
 from pipeline.config import Settings, load
 from pipeline.kafka.admin import seek
 from pipeline.kafka.progress import GroupProgress
-from pipeline.storage.offsets import continue_from, missing_from, stored_offsets
+from pipeline.storage.offsets import UNKNOWN, continue_from, missing_from, stored_offsets
 
 STORED = ("assignments", "clusters", "events")
 """The topics that are stored, in the order in which they are read again."""
@@ -29,7 +29,10 @@ class Missing(NamedTuple):
 
 
 @click.command("restore")
-def restore_command() -> None:
+@click.option(
+    "--from-beginning", is_flag=True, help="Read all again that the topics still have, whatever Postgres says."
+)
+def restore_command(*, from_beginning: bool) -> None:
     """Have the workers write to Postgres what it lacks of the topics, after an older copy of it was restored.
 
     Stop the workers before. What they write again changes nothing where it is there. `newsburst doctor` says whether anything
@@ -39,7 +42,7 @@ def restore_command() -> None:
     Example: newsburst restore
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
-    found = asyncio.run(missing(settings))
+    found = asyncio.run(missing(settings, from_beginning=from_beginning))
     if not found:
         click.echo("Postgres has all that the store has read from the topics.")
         return
@@ -58,15 +61,15 @@ def restore_command() -> None:
     click.echo("Start the workers.")
 
 
-async def missing(settings: Settings) -> list[Missing]:
-    """What Postgres lacks. Raises BrokerError, KafkaError and DatabaseError."""
+async def missing(settings: Settings, *, from_beginning: bool = False) -> list[Missing]:
+    """What Postgres lacks, or might. Raises BrokerError, KafkaError and DatabaseError."""
     known = await asyncio.to_thread(stored_offsets, settings.postgres)
     async with GroupProgress(settings) as progress:
         committed = await progress.committed(STORED)
         found = {
             place: offset
             for place, done in committed.items()
-            if (offset := missing_from(known, place.topic, place.partition, done)) is not None
+            if (offset := 0 if from_beginning else missing_from(known, place.topic, place.partition, done)) is not None
         }
         begins = await progress.begins(found)
     return [
@@ -75,15 +78,25 @@ async def missing(settings: Settings) -> list[Missing]:
     ]
 
 
-async def wrong_stored(settings: Settings) -> list[str]:
-    """What Postgres lacks, in a sentence; nothing if it has all. Raises as `missing` does."""
+async def wrong_stored(settings: Settings) -> tuple[list[str], bool]:
+    """What Postgres lacks, in a sentence, if anything; and whether that is not known of a partition. Raises as `missing` does."""
     found = await missing(settings)
     if not found:
-        return []
+        return [], await _is_unknown(settings)
     of = f"{found[0].topic}:{found[0].partition}, from offset {found[0].offset:,} on"
     more = f", and of {counted(len(found) - 1, 'other partition', 'other partitions')}" if len(found) > 1 else ""
     said = (
         f"Postgres lacks what the store has read of {of}{more}: an older copy was restored, or this is another database. "
         "Stop the workers, run `newsburst restore`, start them."
     )
-    return [said]
+    return [said], False
+
+
+async def _is_unknown(settings: Settings) -> bool:
+    """Whether there is a partition of which only a version from before revision 0012 has stored anything."""
+    known = await asyncio.to_thread(stored_offsets, settings.postgres)
+    async with GroupProgress(settings) as progress:
+        committed = await progress.committed(STORED)
+    return (UNKNOWN, 0) in known and any(
+        done and (of.topic, of.partition) not in known for of, done in committed.items()
+    )

@@ -4,8 +4,10 @@ import asyncio
 
 import click
 
+from pipeline.cli.restore import STORED
 from pipeline.config import load
 from pipeline.kafka.admin import seek
+from pipeline.storage.offsets import skip_to
 
 
 @click.command("seek")
@@ -25,5 +27,7 @@ def seek_command(place: str) -> None:
     partition, offset = map(int, numbers)
     name = topic if topic.startswith(f"{settings.topic_prefix}.") else settings.topic(topic)
     before = asyncio.run(seek(settings, name, partition, offset))
+    if name in map(settings.topic, STORED):
+        skip_to(settings.postgres, (name, partition, offset))
     was = "at the beginning" if before is None else f"at {before}"
     click.echo(f"The workers go on at {offset} in partition {partition} of {name}; they were {was}.")

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from pipeline.cli.output import print_rows
-from pipeline.config import FILE, Settings, load_with_sources
+from pipeline.config import DEFAULT, FILE, RUNNING, Settings, load_with_sources
 from pipeline.storage import engine as storage
 
 MASK = "***"
@@ -38,7 +38,7 @@ def settings_command(as_json: bool, toml: bool, reference: bool) -> None:
         for name, field in Settings.model_fields.items():
             click.echo(f"# {field.description}")
             of = values[name]
-            unset = sources[name] == "default" or of is None or MASK in str(of)
+            unset = of is None or MASK in str(of) or sources[name] in {DEFAULT, RUNNING}
             click.echo(f"{'# ' if unset else ''}{name} = {json.dumps('' if of is None else of, ensure_ascii=False)}")
     else:
         rows = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]

@@ -114,7 +114,7 @@ def _started(stack: ExitStack, start: Start, settings: Settings, log: Path) -> G
 
 def address(web: Guarded) -> str:
     """Where the web server says that it answers."""
-    return web.last_words(1_000).partition(WEB_READY)[2].split()[0]
+    return web.last_words(1_000).partition(WEB_READY)[2].split()[0].rstrip('",')
 
 
 def _wait(processes: Sequence[Guarded], done: Callable[[], bool], seconds: float = math.inf) -> None:

@@ -45,11 +45,5 @@ def worker_command() -> None:
 def missing(settings: Settings) -> list[str]:
     """What a worker needs and does not find, one sentence each. Raises BrokerError and DatabaseError."""
     problems = asyncio.run(check_topics(settings)) or asyncio.run(wrong_state(settings))
-    at, newest = migrate.current(settings.postgres), migrate.latest()
-    if at < newest:
-        problems.append("The schema news in Postgres is not up to date: run `newsburst migrate`.")
-    if at > newest:
-        problems.append(
-            f"The schema news is at revision {at}, and this version knows {newest} at most: use the newer version."
-        )
-    return problems
+    wrong = migrate.wrong_schema(settings.postgres)
+    return problems if wrong is None else [*problems, wrong]

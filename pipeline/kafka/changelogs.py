@@ -170,14 +170,15 @@ async def glance(settings: Settings) -> list[Glance]:
         if held:  # at once: a consumer that is assigned anew again and again may never stop
             consumer.assign(held)
         for glanced, of in places:
-            rule, position = None, -1
+            rule, positions = None, dict[bytes, int]()
             for start in sorted({begins[of], max(begins[of], ends[of] - GLANCED_OFFSETS)}) if of in held else ():
+                positions.clear()  # what the first rows say may have been deleted since, by records between the two looks
                 consumer.seek(of, start)
                 async for record in read_to_end(consumer, {of: min(start + GLANCED_OFFSETS, ends[of])}):
                     if record.key == RULE and record.value is not None:
                         rule = msgspec.json.decode(record.value, type=dict[str, str])
-                    position = max(position, _position(record.value))
-            found.append(glanced._replace(rule=rule, position=position))
+                    positions[record.key] = _position(record.value)
+            found.append(glanced._replace(rule=rule, position=max(positions.values(), default=-1)))
         # Last: workers may write meanwhile, and what a row is of was on the log before.
         logs = [TopicPartition(settings.topic(LOG), of.partition) for _, of in places]
         log_ends = await consumer.end_offsets(list(set(logs)))

@@ -47,9 +47,9 @@ class GroupProgress:
         return sum((await self._ends([self._settings.topic(topic)])).values())
 
     async def dead_letters(self) -> int:
-        """How many dead letters there are, over all topics."""
+        """How many dead letters there are, over all topics; the last few are counted one by one."""
         ends = await self._ends([topic.name for topic in all_topics(self._settings) if topic.name.endswith(".dlq")])
-        return sum(ends.values())
+        return await self._between(await self.begins(ends), ends)
 
     async def lag(self) -> int:
         """How many records the workers have not finished with, over all streams; the last few are counted one by one."""
@@ -60,12 +60,14 @@ class GroupProgress:
         done = await self._done()
         unknown = [partition for partition in ends if partition not in done or done[partition].offset < 0]
         begins = await self.begins(unknown)
-        left = {
-            partition: (begins[partition] if partition in begins else done[partition].offset, end)
-            for partition, end in ends.items()
-        }
-        few = {partition: start for partition, (start, end) in left.items() if 0 < end - start <= COUNTED_OFFSETS}
-        many: int = sum(max(0, end - start) for partition, (start, end) in left.items() if partition not in few)
+        starts = {partition: begins[partition] if partition in begins else done[partition].offset for partition in ends}
+        return await self._between(starts, ends)
+
+    async def _between(self, starts: Ends, ends: Ends) -> int:
+        """How many records there are between these offsets; where there are many, how many offsets."""
+        between = {partition: ends[partition] - start for partition, start in starts.items()}
+        few = {partition: starts[partition] for partition, count in between.items() if 0 < count <= COUNTED_OFFSETS}
+        many = sum(max(0, count) for partition, count in between.items() if partition not in few)
         return many + (await self._count(few, ends) if few else 0)
 
     async def committed(self, streams: Iterable[str]) -> Ends:

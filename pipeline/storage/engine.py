@@ -80,7 +80,7 @@ def shown(uri: sa.URL | str) -> str:
     except sa.exc.ArgumentError:
         raise DatabaseError("NEWSBURST_POSTGRES is no URI: write it as postgresql://user@host:5432/database.") from None
     query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
-    return url.set(query=query).render_as_string()
+    return url.set(query=query).render_as_string().replace("%2A%2A%2A", "***")
 
 
 class NotMigrated(DatabaseError):

@@ -25,6 +25,8 @@ class Stored(NamedTuple):
     """the offset up to which the store had finished before, as it remembers, or Kafka if it has just begun"""
     end: int
     """the offset after the last record of the batch"""
+    topic_end: int
+    """the offset after the last record of the partition: what is stored beyond it was on a topic that was deleted"""
 
 
 class StoredOffset(NamedTuple):
@@ -39,14 +41,17 @@ RECORD = sa.text(f"""
 INSERT INTO news.stored_offsets AS s (topic, partition, next_offset, missing_from)
 SELECT n.topic, n.partition, n."end", CASE
     WHEN n.came_from > 0 AND NOT EXISTS (SELECT FROM news.stored_offsets WHERE topic = '{UNKNOWN}') THEN 0 END
-FROM jsonb_to_recordset(CAST(:stored AS jsonb)) AS n(topic text, partition int, came_from bigint, "end" bigint)
+FROM jsonb_to_recordset(CAST(:stored AS jsonb)) AS n(topic text, partition int, came_from bigint, "end" bigint, topic_end bigint)
 ORDER BY n.topic, n.partition
 ON CONFLICT (topic, partition) DO UPDATE SET (next_offset, missing_from) = (
     SELECT
-        CASE WHEN n.came_from <= s.missing_from THEN n."end" ELSE greatest(s.next_offset, n."end") END,
-        CASE WHEN n.came_from <= s.missing_from THEN NULL
+        CASE WHEN n.came_from <= s.missing_from OR s.next_offset > n.topic_end
+             THEN n."end" ELSE greatest(s.next_offset, n."end") END,
+        CASE WHEN s.next_offset > n.topic_end AND n.came_from > 0 THEN 0
+             WHEN n.came_from <= s.missing_from OR s.next_offset > n.topic_end THEN NULL
              WHEN n.came_from > s.next_offset THEN coalesce(s.missing_from, s.next_offset) ELSE s.missing_from END
-    FROM jsonb_to_recordset(CAST(:stored AS jsonb)) AS n(topic text, partition int, came_from bigint, "end" bigint)
+    FROM jsonb_to_recordset(CAST(:stored AS jsonb))
+        AS n(topic text, partition int, came_from bigint, "end" bigint, topic_end bigint)
     WHERE (n.topic, n.partition) = (s.topic, s.partition)
 )
 """)  # noqa: S608 - our own names
@@ -79,12 +84,28 @@ def continue_from(uri: str, places: Iterable[tuple[str, int, int]]) -> None:
 
     Raises DatabaseError.
     """
-    table = schema.stored_offsets
+    statement = """
+        INSERT INTO news.stored_offsets (topic, partition, next_offset) VALUES (:topic, :partition, :offset)
+        ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset, missing_from = NULL
+    """
+    _write(uri, statement, places)
+
+
+def skip_to(uri: str, place: tuple[str, int, int]) -> None:
+    """Say that what lies before this offset of a partition is left out on purpose. Raises DatabaseError."""
+    statement = """
+        UPDATE news.stored_offsets SET next_offset = greatest(next_offset, :offset)
+        WHERE topic = :topic AND partition = :partition
+    """
+    _write(uri, statement, [place])
+
+
+def _write(uri: str, statement: str, places: Iterable[tuple[str, int, int]]) -> None:
     engine = create_engine(uri)
     try:
         with explained(engine), engine.begin() as connection:
             for topic, partition, offset in places:
-                of = (table.c.topic == topic) & (table.c.partition == partition)
-                connection.execute(sa.update(table).where(of).values(next_offset=offset, missing_from=None))
+                named = {"topic": topic, "partition": partition, "offset": offset}
+                connection.execute(sa.text(statement), named)
     finally:
         engine.dispose()

@@ -8,6 +8,7 @@ from contextlib import suppress
 import uvicorn
 
 from pipeline.config import Settings
+from pipeline.logs import announce
 from pipeline.web import SAYS_READY
 from pipeline.web.app import create_app
 from pipeline.web.hub import Hub
@@ -25,16 +26,16 @@ class CannotListen(RuntimeError):
 class _Server(uvicorn.Server):
     """Says where it answers, once it does; ends the streams before it waits for its answers."""
 
-    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+    def __init__(self, config: uvicorn.Config, settings: Settings, hub: Hub) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._settings, self._hub = settings, hub
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listening in sockets or []:
             host, port = listening.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            print(f"{SAYS_READY}http://{shown}:{port}/", file=sys.stderr, flush=True)  # noqa: T201 - a line for people
+            announce(self._settings, f"{SAYS_READY}http://{shown}:{port}/", sys.stderr)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._hub.close()
@@ -46,6 +47,7 @@ def serve(settings: Settings) -> None:
     app = create_app(settings)
     config = uvicorn.Config(
         app,
+        log_config=None,  # the log is configured for all of us
         log_level="error",
         access_log=False,
         server_header=False,
@@ -56,7 +58,7 @@ def serve(settings: Settings) -> None:
         _listening(settings.web_host, settings.web_port) as listening,
         suppress(SystemExit, KeyboardInterrupt),  # it ends by a signal, and all is well
     ):
-        asyncio.run(_Server(config, app.state.source.hub).serve([listening]))
+        asyncio.run(_Server(config, settings, app.state.source.hub).serve([listening]))
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pipeline.config import Settings
 from pipeline.storage import browse
 from pipeline.storage.engine import DatabaseError
-from pipeline.storage.migrate import current, latest
+from pipeline.storage.migrate import wrong_schema
 from pipeline.storage.read import Reader, Row
 from pipeline.web.hub import Hub
 
@@ -95,8 +95,8 @@ class Source:
             return self._health[1:]
 
     def _editions(self) -> list[Row]:
-        if current(self.settings.postgres) != latest():
-            raise DatabaseError("The schema news is not up to date: run `newsburst migrate`.")
+        if (wrong := wrong_schema(self.settings.postgres)) is not None:
+            raise DatabaseError(wrong)
         return self.reader.report("pipeline-health")
 
     def report(self, name: str, seconds: float = 5.0, **given: Any) -> list[Row]:

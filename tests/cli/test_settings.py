@@ -23,6 +23,9 @@ def test_settings_are_printed_with_their_source_and_without_secrets():
     assert said["threshold"] == {"value": 7, "source": "variable"}
     assert said["rows"] == {"value": 1, "source": "default"}
     assert said["postgres"]["value"] == "postgresql://me:***@db/news"
+    query = SECRET | {"NEWSBURST_POSTGRES": "postgresql://me@db/news?password=s3cret"}
+    assert 'postgres = "postgresql://me@db/news?password=***"' in run("settings", "--toml", env=query).output
+    assert "\npostgres = " not in run("settings", "--toml", env=query).output
     for form in ((), ("--json",), ("--toml",)):
         shown = run("settings", *form, env=SECRET)
         assert shown.exit_code == 0, shown.output

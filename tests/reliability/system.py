@@ -231,7 +231,7 @@ class System:
         """How often the group of the workers was made anew: by the generations that they tell of."""
         logs = (log.read_text(errors="replace") for log in self.folder.glob("worker-*.log"))
         return len(
-            {generation for log in logs for generation in re.findall(r"partitions assigned +generation=(\d+)", log)}
+            {generation for log in logs for generation in re.findall(r"partitions assigned .*?generation=(\d+)", log)}
         )
 
 

@@ -59,7 +59,9 @@ def test_an_older_version_can_be_run_again(database, tmp_path, monkeypatch):
     assert {name: rows for name, rows in after.items() if name in ("clusters", "events", "event_stories")} == {
         name: rows for name, rows in before.items() if name in ("clusters", "events", "event_stories")
     }
-    with pytest.raises(UnknownRevision, match="0009 cannot be undone: restore the database from a backup"):
+    with pytest.raises(
+        UnknownRevision, match="Revisions up to 0009 cannot be undone: restore the database from a backup"
+    ):
         migrate(database, "0006")
     with pytest.raises(UnknownRevision, match="There is no revision 'x'; there are 0001, "):
         migrate(database, "x")

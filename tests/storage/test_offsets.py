@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.storage.engine import create_engine
 from pipeline.storage.migrate import migrate
-from pipeline.storage.offsets import Stored, StoredOffset, continue_from, missing_from, stored_offsets
+from pipeline.storage.offsets import Stored, StoredOffset, continue_from, missing_from, skip_to, stored_offsets
 from pipeline.storage.write import Refused, Writer
 from tests.storage.dump import write
 from tests.storage.test_write import records
@@ -36,7 +36,7 @@ class Store:
 
     def store(self, count, commits):
         end = self.read + count
-        self.writer.write([], [Stored(TOPIC, 0, self.read, end)])
+        self.writer.write([], [Stored(TOPIC, 0, self.read, end, max(end, self.furthest))])
         self.present |= set(range(self.read, end))
         self.read, self.furthest = end, max(self.furthest, end)
         self.committed = end if commits else self.committed
@@ -101,9 +101,9 @@ def test_a_database_of_before_offsets_were_kept_counts_as_complete(database, eng
     with engine.begin() as connection:
         connection.execute(sa.text("INSERT INTO news.stored_offsets VALUES ('', 0, 0)"))
     writer = Writer(database)
-    writer.write([], [Stored(TOPIC, 0, 500, 510)])
+    writer.write([], [Stored(TOPIC, 0, 500, 510, 510)])
     assert stored_offsets(database)[PLACE] == StoredOffset(510, None)
-    writer.write([], [Stored(TOPIC, 0, 600, 610)])
+    writer.write([], [Stored(TOPIC, 0, 600, 610, 610)])
     assert stored_offsets(database)[PLACE] == StoredOffset(610, 510)
     writer.close()
 
@@ -122,9 +122,33 @@ def test_offsets_are_stored_beside_records_that_postgres_refuses(database, engin
     (first, *_) = records()
     refused = [msgspec.structs.replace(first, cluster_id="c" * 3_000 + "".join(map(chr, range(256, 9_000))))]
     writer = Writer(database)
-    assert [index for index, _ in writer.write_acceptable(refused, [Stored(TOPIC, 0, 0, 7)])] == [0]
+    assert [index for index, _ in writer.write_acceptable(refused, [Stored(TOPIC, 0, 0, 7, 7)])] == [0]
     assert stored_offsets(database)[PLACE].next_offset == 7
     with pytest.raises(Refused):
-        writer.write(refused, [Stored(TOPIC, 0, 7, 8)])
+        writer.write(refused, [Stored(TOPIC, 0, 7, 8, 8)])
     assert stored_offsets(database)[PLACE].next_offset == 7
     writer.close()
+
+
+def test_a_topic_that_was_made_again_is_begun_anew(database, engine):
+    writer = Writer(database)
+    writer.write([], [Stored(TOPIC, 0, 0, 900, 900)])
+    writer.write([], [Stored(TOPIC, 0, 0, 10, 12)])
+    assert stored_offsets(database)[PLACE] == StoredOffset(10, None)
+    writer.write([], [Stored(TOPIC, 0, 40, 50, 50)])
+    assert stored_offsets(database)[PLACE] == StoredOffset(50, 10)
+    writer.close()
+
+
+def test_what_is_skipped_on_purpose_is_not_missing(database, engine):
+    writer = Writer(database)
+    writer.write([], [Stored(TOPIC, 0, 0, 10, 50)])
+    skip_to(database, (*PLACE, 12))
+    writer.write([], [Stored(TOPIC, 0, 12, 20, 50)])
+    assert stored_offsets(database)[PLACE] == StoredOffset(20, None)
+    writer.close()
+
+
+def test_a_database_without_a_row_can_be_told_where_to_begin(database, engine):
+    continue_from(database, [(*PLACE, 500)])
+    assert missing_from(stored_offsets(database), *PLACE, 500) is None
