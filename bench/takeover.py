@@ -19,7 +19,7 @@ from pipeline.kafka.connection import connection
 from pipeline.kafka.producer import StoryProducer
 from pipeline.records import Story
 
-RATE = 200
+RATE = 100
 """Stories a second."""
 HELD = 10_000
 """Stories that the state holds when the first worker is killed."""
@@ -33,7 +33,7 @@ SESSION_S = 0.75
 
 def figures(*, quick: bool) -> Iterable[Figure]:
     """The longest silence on `events` around each kill of the worker that owns the edition."""
-    kills = 2 if quick else 5
+    kills = 1 if quick else 3
     stories = week()[: HELD + RATE * (2 * SETTLE_S + REPLACED_AFTER_S) * (kills + 1)]
     gaps: dict[bool, list[float]] = {}
     with services() as (kafka, postgres):
