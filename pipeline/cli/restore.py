@@ -33,7 +33,7 @@ class Missing(NamedTuple):
     "--from-beginning", is_flag=True, help="Read all again that the topics still have, whatever Postgres says."
 )
 def restore_command(*, from_beginning: bool) -> None:
-    """Have the workers write to Postgres what it lacks of the topics, after an older copy of it was restored.
+    """Make the workers write again what Postgres lacks, after an older copy of it was restored.
 
     Stop the workers before. What they write again changes nothing where it is there. `newsburst doctor` says whether anything
     is missing.

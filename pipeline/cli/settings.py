@@ -20,7 +20,7 @@ MASK = "***"
 )
 @click.option("--reference", is_flag=True, help="All settings with their defaults, as a table in Markdown.")
 def settings_command(as_json: bool, toml: bool, reference: bool) -> None:
-    """Print the settings as they are, where each comes from, and what it means; secrets are masked.
+    """Print the settings as they are, and where each comes from; secrets are masked.
 
     \b
     Example: newsburst settings
