@@ -54,19 +54,19 @@ def test_an_older_copy_is_noticed_and_what_it_lacks_is_written_again(settings, t
     assert "has all" in run("restore", settings=old).output
     verdict = judge(old, other_database(old))
     assert (verdict.kept, verdict.stories) == (True, 600), verdict
-
-    empty = settings.model_copy(update={"postgres": settings.postgres.replace(name[: -len("_copy")], f"{name}_empty")})
     engine = create_engine(settings.postgres).execution_options(isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}_empty"))
+        connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
+def test_a_database_that_was_lost_is_missed(settings, new_database, tmp_path):
+    prepare(settings)
+    work(settings, sample.lines(100), tmp_path / "worker.log")
+    empty = settings.model_copy(update={"postgres": new_database()})
     assert run("migrate", settings=empty).exit_code == 0
     assert LACKS in run("doctor", settings=empty).output
-    assert run("restore", settings=empty).exit_code == 0
-    with worker(empty, log) as process:
-        wait_until_settled(empty, process)
-    verdict = judge(empty, other_database(empty))
-    assert (verdict.kept, verdict.stories) == (True, 600), verdict
-    with engine.connect() as connection:
-        for each in (name, f"{name}_empty"):
-            connection.execute(sa.text(f"DROP DATABASE {each} WITH (FORCE)"))
-    engine.dispose()
+    said = run("restore", settings=empty)
+    assert said.exit_code == 0
+    assert "again from 0" in said.output
+    assert COMPLETE in run("doctor", settings=empty).output
