@@ -1,5 +1,6 @@
 """What a worker says of itself: every metric is there from the start, and tells what has happened."""
 
+import time
 import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -53,3 +54,20 @@ def test_metrics_are_preset_and_then_tell_what_happened(settings, tmp_path):
     assert found["newsburst_load_seconds_count", "cluster"] > 0
     assert 1.39e9 < found["newsburst_stream_time_seconds", "en"] < 1.4e9
     assert found["newsburst_partitions",] > 0
+
+
+def test_a_worker_that_starts_again_has_no_lag_where_nothing_waits(settings, tmp_path):
+    (port,) = free_ports(1)
+    prepare(settings)
+    log = tmp_path / "worker.log"
+    with worker(settings, log) as process:
+        send(settings, "stories", [(None, line) for line in sample.lines(50)])
+        wait_until_settled(settings, process)
+    log.write_text("")
+    with worker(settings.model_copy(update={"metrics_port": port}), log):
+        wait_for(lambda: SAYS_READY in log.read_text())
+        wait_for(lambda: scrape(port)["newsburst_partitions",] > 0)
+        time.sleep(1.5)  # a look further
+        found = scrape(port)
+    assert {topic: found["newsburst_lag", topic] for topic in STREAMS} == dict.fromkeys(STREAMS, 0)
+    assert found["newsburst_ready",] == 1

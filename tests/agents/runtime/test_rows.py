@@ -132,6 +132,7 @@ def test_a_state_ahead_of_its_log_is_refused_until_it_is_reset(settings):
             with pytest.raises(AheadOfLog, match=r"offset 97 .* ends at 97.*newsburst state reset"):
                 await worker.stories(0)
         assert await forget(settings) == 1
+        assert await wrong_state(settings) == []
         async with Worker(settings) as worker:
             worker.log_end.at = 0
             assert await worker.stories(0) == set()
