@@ -283,14 +283,13 @@ class Settings(BaseSettings):
 
     def environment(self) -> dict[str, str]:
         """These settings as environment variables, for a process of ours; empty where there is none: it must not find another."""
-        return {
-            f"NEWSBURST_{name.upper()}": ""
-            if value is None
-            else value.get_secret_value()
-            if isinstance(value, SecretStr)
-            else str(value)
-            for name, value in self.model_dump().items()
-        }
+        return {f"NEWSBURST_{name.upper()}": _text(value) for name, value in self.model_dump().items()}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return "" if value is None else str(value)
 
 
 def _digest(value: object) -> str:

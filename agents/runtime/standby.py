@@ -99,6 +99,8 @@ class Standby(Generic[R, E]):
                 await self._keep()
             except (KafkaError, BrokerError, StateError, NewerRow, OSError) as error:
                 log.info("the standby begins anew", topic=self._changelog.topic, error=repr(error))
+            except Exception:  # a standby must not end the worker that it stands by
+                log.exception("the standby begins anew", topic=self._changelog.topic)
             finally:
                 self._consumer = None
                 self._warm.clear()
@@ -129,8 +131,8 @@ class Standby(Generic[R, E]):
                     self._follow(of.partition, records)
                 for number in assigned:
                     position = await consumer.position(TopicPartition(self._changelog.topic, number))
-                    if number in self._warm:
-                        self._warm[number].next = position
+                    if number in self._warm:  # which may be another one by now, loaded since
+                        self._warm[number].next = max(self._warm[number].next, position)
 
     async def _load(self, number: int) -> Warm[E]:
         rows = await read_rows(self._settings, self._changelog.name, number)
@@ -150,7 +152,7 @@ class Standby(Generic[R, E]):
         if warm is None:
             return
         for record in records:
-            found = written(self._changelog.name, record)
+            found = written(self._changelog.name, record) if record.offset >= warm.next else None
             if found is None:
                 continue
             if found.kind == RULE:
