@@ -22,10 +22,13 @@ class Missing(NamedTuple):
     partition: int
     offset: int
     """the first that is missing"""
-    committed: int
-    """the offset up to which the store had finished, by what Kafka says"""
     begin: int
     """the first that is still on the topic"""
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Topic, partition, and the offset from which it can be read again."""
+        return self.topic, self.partition, max(self.offset, self.begin)
 
 
 @click.command("restore")
@@ -47,9 +50,8 @@ def restore_command(*, from_beginning: bool) -> None:
         click.echo("Postgres has all that the store has read from the topics.")
         return
     for part in found:
-        asyncio.run(seek(settings, part.topic, part.partition, max(part.offset, part.begin)))
-    places = [(part.topic, part.partition, max(part.offset, part.begin)) for part in found]
-    continue_from(settings.postgres, places)
+        asyncio.run(seek(settings, *part.place))
+    continue_from(settings.postgres, [part.place for part in found])
     for part in found:
         gone = max(0, part.begin - part.offset)
         lost = (
@@ -57,7 +59,7 @@ def restore_command(*, from_beginning: bool) -> None:
             if gone
             else ""
         )
-        click.echo(f"The store reads {part.topic}:{part.partition} again from {max(part.offset, part.begin)}.{lost}")
+        click.echo(f"The store reads {part.topic}:{part.partition} again from {part.place[2]}.{lost}")
     click.echo("Start the workers.")
 
 
@@ -72,10 +74,7 @@ async def missing(settings: Settings, *, from_beginning: bool = False) -> list[M
             if (offset := 0 if from_beginning else missing_from(known, place.topic, place.partition, done)) is not None
         }
         begins = await progress.begins(found)
-    return [
-        Missing(place.topic, place.partition, offset, committed[place], begins[place])
-        for place, offset in sorted(found.items())
-    ]
+    return [Missing(place.topic, place.partition, offset, begins[place]) for place, offset in sorted(found.items())]
 
 
 async def wrong_stored(settings: Settings) -> tuple[list[str], bool]:

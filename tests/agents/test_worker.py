@@ -14,7 +14,7 @@ from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
 from pipeline.embedded.processes import SAYS_READY
 from pipeline.kafka.admin import create_topics
-from tests.integration.helpers import prepare, send, wait_for, worker
+from tests.integration.helpers import prepare, send, start, wait_for, worker
 
 STORY = b"""{"url": "https://e.com/", "title": "Quake hits city", "publisher": "Daily", "crawled_at": "2024-05-01T12:00:00Z"}"""
 
@@ -80,13 +80,7 @@ def test_a_worker_that_is_told_to_end_while_it_starts_ends_in_peace(settings, tm
     prepare(settings)
     log = tmp_path / "worker.log"
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # which the process takes over
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "agents.worker"],
-            env={**os.environ, **settings.environment()},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    process = start(settings, log)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     time.sleep(after)
     process.send_signal(signal.SIGTERM)
