@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.similarity.compiled import kernel
-from pipeline.similarity.universal import LARGEST, PRIME, ROWS, A, B
+from pipeline.similarity.universal import LARGEST, PRIME, A, B
 
 Signature = NDArray[np.uint32]
 TOKEN, TEXT = "\0", "\1"
@@ -51,20 +51,29 @@ def rolling(width: int) -> tuple[NDArray[np.uint32], int]:
 @kernel
 def sign(checksums: NDArray[np.uint32], signature: Signature) -> None:
     """Fill in the signature of tokens with these CRC-32 values."""
-    for row in range(ROWS):
+    sign_rows(checksums, A, B, signature)
+
+
+@kernel
+def sign_rows(
+    checksums: NDArray[np.uint32], a: NDArray[np.uint32], b: NDArray[np.uint32], signature: Signature
+) -> None:
+    """The same for as many rows as there are coefficients a and b."""
+    rows = len(a)
+    for row in range(rows):
         signature[row] = np.uint32(LARGEST)
     for index in range(len(checksums)):
         x = np.uint64(checksums[index])
-        for row in range(ROWS):
-            y = np.uint64(A[row]) * x + np.uint64(B[row])
+        for row in range(rows):
+            y = np.uint64(a[row]) * x + np.uint64(b[row])
             quotient = (y - np.uint64(15) * (y >> np.uint64(32))) >> np.uint64(32)
             signature[row] = min(signature[row], np.uint32(y - np.uint64(15) * quotient))
-    for row in range(ROWS):
+    for row in range(rows):
         if signature[row] < SUSPECT:
             least = np.uint64(LARGEST)
             for index in range(len(checksums)):
                 least = min(
-                    least, (np.uint64(A[row]) * np.uint64(checksums[index]) + np.uint64(B[row])) % np.uint64(PRIME)
+                    least, (np.uint64(a[row]) * np.uint64(checksums[index]) + np.uint64(b[row])) % np.uint64(PRIME)
                 )
             signature[row] = np.uint32(least)
 

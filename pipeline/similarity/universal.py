@@ -1,8 +1,10 @@
 """The universal hash functions of MinHash: `h_j(x) = (a_j * x + b_j) mod PRIME`, over the CRC-32 values x of tokens."""
 
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 ROWS = 120
 PRIME = 4_294_967_311
@@ -16,6 +18,16 @@ def _coefficient(name: str, row: int) -> int:
     return int.from_bytes(blake2b(f"newsburst minhash {name} {row}".encode(), digest_size=4).digest(), "little")
 
 
-A = np.array([max(1, _coefficient("a", row)) for row in range(ROWS)], np.uint32)
-B = np.array([_coefficient("b", row) for row in range(ROWS)], np.uint32)
-"""The published constants: BLAKE2b of `newsburst minhash a 0` and so on, 4 bytes, little-endian; no a is 0."""
+@lru_cache(maxsize=8)
+def coefficients(rows: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """The published constants a and b of so many rows: BLAKE2b of `newsburst minhash a 0` and so on, 4 bytes, little-endian.
+
+    No a is 0. The first rows are the same whatever their number is.
+    """
+    a = np.array([max(1, _coefficient("a", row)) for row in range(rows)], np.uint32)
+    b = np.array([_coefficient("b", row) for row in range(rows)], np.uint32)
+    return a, b
+
+
+A, B = coefficients(ROWS)
+"""Those of the signatures that stories carry."""
