@@ -1,17 +1,11 @@
-"""Files of stories: one JSON object a line, plain or gzip, or standard input."""
+"""Files of stories: one JSON object a line, plain or packed, or standard input."""
 
-import codecs
-import gzip
-import io
-import sys
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 from pipeline.codec import InvalidRecord, decode
+from pipeline.lines import MAX_LINE_BYTES, lines
 from pipeline.records import Story
 from pipeline.stages.normalise import normalise
 
@@ -24,45 +18,6 @@ class Line(NamedTuple):
     error: str
 
 
-GZIP = b"\x1f\x8b"
-"""The first bytes of a gzip stream."""
-MARK = codecs.BOM_UTF8
-"""What some editors write before text in UTF-8."""
-MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Bytes of a line: a broker takes no story of more than one mebibyte."""
-
-
-@contextmanager
-def _open(path: str) -> Iterator[BinaryIO]:
-    with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as opened:
-        raw = cast("io.BufferedReader", opened)
-        begin = raw.peek(len(GZIP))
-        if begin.startswith(GZIP):
-            with gzip.open(raw) as unpacked:
-                yield cast("BinaryIO", unpacked)
-        elif begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InvalidRecord(f"{path}: the file is in UTF-16; save it as UTF-8.")
-        else:
-            yield raw
-
-
-def _lines(path: str) -> Iterator[tuple[int, bytes | None]]:
-    """The numbered lines of a file; None for one that is longer than MAX_LINE_BYTES, which is never read whole."""
-    number = 0
-    try:
-        with _open(path) as file:
-            while line := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                if len(line) > MAX_LINE_BYTES:
-                    while line and not line.endswith(b"\n"):
-                        line = file.readline(MAX_LINE_BYTES)
-                    yield number, None
-                else:
-                    yield number, line.removeprefix(MARK) if number == 1 else line
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InvalidRecord(f"{path}: the gzip file is cut off or damaged after line {number}: {error}.") from None
-
-
 def read_stories(path: str, received_at: datetime | None, language: str) -> Iterator[Line]:
     """Each line of a file (`-`: standard input) as a story, checked as the normalise stage will check it.
 
@@ -70,7 +25,7 @@ def read_stories(path: str, received_at: datetime | None, language: str) -> Iter
 
     Raises OSError, and InvalidRecord for a file that is no such file or is damaged.
     """
-    for number, raw in _lines(path):
+    for number, raw in lines(path):
         if raw is None:
             yield Line(number, None, f"The line has more than {MAX_LINE_BYTES:,} bytes.")
             continue

@@ -65,7 +65,7 @@ def test_a_file_in_utf16_is_named_as_such(tmp_path):
 def test_a_damaged_gzip_file_says_how_far_it_was_read(tmp_path, damage):
     path = tmp_path / "cut.jsonl.gz"
     path.write_bytes(damage(gzip.compress(b"\n".join([GOOD, *(os.urandom(40).hex().encode() for _ in range(50))]))))
-    with pytest.raises(InvalidRecord, match=r"cut.jsonl.gz: the gzip file is cut off or damaged after line \d+"):
+    with pytest.raises(InvalidRecord, match=r"cut.jsonl.gz: the packed file is cut off or damaged after line \d+"):
         list(read_stories(str(path), NOW, "en"))
 
 

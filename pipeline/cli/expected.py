@@ -5,6 +5,7 @@ from aiokafka.errors import KafkaError
 
 from pipeline.codec import InvalidRecord
 from pipeline.config import SettingsError
+from pipeline.corpus.work import CorpusError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
 from pipeline.embedded.services import AlreadyRunning
@@ -18,6 +19,7 @@ from pipeline.storage.migrate import UnknownRevision
 EXPECTED = (
     AlreadyRunning,
     BrokerError,
+    CorpusError,
     StateError,
     DatabaseError,
     InvalidRecord,

@@ -51,12 +51,24 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     What is compiled is cached on disk, under a name that holds `salt`: a kernel of another version is never run.
     """
+    return _compiled(function, nogil=False)
+
+
+def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that lets other threads run meanwhile (https://numba.readthedocs.io/en/stable/user/jit.html#nogil).
+
+    Nobody else may change the arrays that it is given.
+    """
+    return _compiled(function, nogil=True)
+
+
+def _compiled(function: Callable[P, R], *, nogil: bool) -> Callable[P, R]:
     if numba is None:
         return function
     name = function.__qualname__
     function.__qualname__ = f"{name}-{salt()}"  # numba names the file in its cache by it
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True)(function)
+        compiled: Callable[P, R] = numba.njit(cache=True, nogil=nogil)(function)
     finally:
         function.__qualname__ = name
     return compiled

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations
-from math import comb
+from math import ceil, comb, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,34 @@ def candidate_probability(jaccard: NDArray[np.float64], bands: int, rows: int) -
     """
     probability: NDArray[np.float64] = 1.0 - (1.0 - jaccard**rows) ** bands
     return probability
+
+
+def bands_for(similarity: float, recall: float, size: int) -> tuple[int, int]:
+    """The bands and rows that find pairs of this similarity with at least this probability, by at most `size` rows in all.
+
+    Of those the ones with the longest bands, which fewest other pairs share. Raises ValueError if there are none.
+    """
+    for rows in range(size, 0, -1):
+        missed = 1.0 - similarity**rows
+        bands = 1 if missed == 0 else ceil(log(1.0 - recall) / log(missed)) if missed < 1 else size + 1
+        if bands * rows <= size:
+            return max(1, bands), rows
+    raise ValueError(
+        f"Signatures of {size} rows do not find pairs of similarity {similarity} with probability {recall}. Ask for more rows, "
+        "or for less."
+    )
+
+
+def expected_errors(similarity: float, bands: int, rows: int) -> tuple[float, float]:
+    """How many of the pairs below a similarity become candidates, and how many from it on do not.
+
+    For pairs of all similarities alike: means of the S-curve from 0 to the similarity, and of what it leaves from there to 1
+    (as in Zhu, Nargesian, Pu and Miller 2016, LSH Ensemble, which minimise them).
+    """
+    points = (np.arange(4_096) + 0.5) / 4_096
+    false = candidate_probability(points * similarity, bands, rows).mean()
+    missed = 1.0 - candidate_probability(similarity + points * (1.0 - similarity), bands, rows).mean()
+    return float(false), float(missed)
 
 
 def block_recall(blocks: tuple[int, ...], bits: int) -> Fraction:

@@ -58,11 +58,15 @@ def shingled(text: str, width: int) -> Signature:
 
 
 def _sign(tokens: Collection[str], values: Signature) -> None:
-    """Fill in the signature of a set of tokens, by numpy."""
+    sign_tokens(tokens, A, B, values)
+
+
+def sign_tokens(tokens: Collection[str], a: NDArray[np.uint32], b: NDArray[np.uint32], values: Signature) -> None:
+    """Fill in the signature of a set of tokens with these coefficients, by numpy."""
     values[:] = LARGEST
     checksums = np.array([zlib.crc32(token.encode()) for token in tokens], np.uint64)
     for start in range(0, len(checksums), HASH_BATCH):
-        residues = (checksums[start : start + HASH_BATCH, None] * A.astype(np.uint64) + B) % np.uint64(PRIME)
+        residues = (checksums[start : start + HASH_BATCH, None] * a.astype(np.uint64) + b) % np.uint64(PRIME)
         np.minimum(values, residues.min(axis=0), out=values, casting="unsafe")
 
 

@@ -1,0 +1,194 @@
+"""Dedupe: the near-duplicates of files of documents, by what the run was asked for.
+
+    sign --> collect --> join, band by band --> groups --> write
+
+Each step keeps what it did in the work folder, and passes over what it finds there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pipeline.codec import InvalidRecord
+from pipeline.corpus.collection import Collection, collect
+from pipeline.corpus.documents import Document, Fields, documents, header
+from pipeline.corpus.groups import Keep, group_documents, groups_of, representatives
+from pipeline.corpus.join import join_bands, parts_for
+from pipeline.corpus.sign import Source, read, sign
+from pipeline.corpus.work import CorpusError, Work
+from pipeline.corpus.write import write_groups, write_kept, write_pairs
+from pipeline.similarity.shingles import LONG, LONG_TEXT, SHORT, WORDS, Unit
+from pipeline.similarity.sign_texts import Scheme
+
+LOOKED_AT = 1_000
+"""Documents by whose length the shingles are chosen."""
+FIXED = 300_000_000
+"""Bytes that the program itself needs, compiled code included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """The files that are asked for."""
+
+    pairs: Path | None = None
+    groups: Path | None = None
+    kept: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a run is asked for."""
+
+    sources: Sequence[Source]
+    fields: Fields
+    encoding: str
+    scheme: Scheme
+    least: float
+    """similarity of near-duplicates"""
+    estimated: bool
+    keep: Keep
+    strict: bool
+
+    def plan(self, *, every: bool) -> dict[str, Any]:
+        """What the pieces of the work depend on."""
+        stats = [Path(source.path).stat() for source in self.sources]
+        files = [(source.path, of.st_size, of.st_mtime_ns) for source, of in zip(self.sources, stats, strict=True)]
+        return {
+            "files": files,
+            "formats": [source.format for source in self.sources],
+            "fields": self.fields,
+            "encoding": self.encoding,
+            "scheme": msgspec.to_builtins(self.scheme),
+            "similarity": self.least,
+            "estimated": self.estimated,
+            "pairs": every,
+            "strict": self.strict,
+        }
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run found."""
+
+    documents: int
+    malformed: int
+    empty: int
+    """documents without a shingle"""
+    copies: int
+    """documents whose text an earlier one has"""
+    near_copies: int
+    """other documents that are not kept"""
+    groups: int
+    kept: int
+    pairs: int | None
+    """pairs of documents, if they were asked for"""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is told of a run while it lasts."""
+
+    refused: Callable[[Source, Document], None]
+    resumed: Callable[[int], None]
+    """so many documents were signed by an earlier run"""
+    read: Callable[[int], None]
+    """so many bytes of the files have been read"""
+    joined: Callable[[], None]
+    """one more band is joined"""
+
+
+def default_width(sources: Sequence[Source], fields: Fields, encoding: str, unit: Unit) -> int:
+    """The width of shingles for documents like the first ones: that for short or for long texts by their median."""
+    if unit == "words":
+        return WORDS
+    lengths: list[int] = []
+    for source in sources:
+        first = islice(documents(source.path, source.format, fields, encoding), LOOKED_AT - len(lengths))
+        lengths += [len(document.text) for document in first if not document.error]
+    return LONG if lengths and median(lengths) >= LONG_TEXT else SHORT
+
+
+def check_formats(sources: Sequence[Source]) -> None:
+    """Raises CorpusError if the records of these files cannot stand in one file."""
+    forms = Counter(source.format for source in sources)
+    if len(forms) > 1:
+        raise CorpusError(
+            f"The files have several formats ({', '.join(sorted(forms))}): their records cannot be in one file."
+        )
+    headers = {header(source.path, source.format).strip() for source in sources}
+    if len(headers) > 1:
+        raise CorpusError("The CSV files have different headers: their rows cannot be in one file.")
+
+
+def dedupe(work: Work, asked: Asked, outputs: Outputs, *, memory: int, jobs: int, tell: Progress) -> Summary:
+    """Do what is asked for, as far as the work has not done it, and write the outputs.
+
+    `memory` are the bytes that may be used. Raises CorpusError, OSError, and in a strict run InvalidRecord for a malformed record.
+    """
+    every = outputs.pairs is not None
+    room = max(memory - FIXED, memory // 4)
+    if outputs.kept is not None:
+        check_formats(asked.sources)
+
+    def refused(source: Source, document: Document) -> None:
+        if asked.strict:
+            raise InvalidRecord(f"{source.path}, line {document.line}: {document.error}")
+        tell.refused(source, document)
+
+    sign(
+        work,
+        lambda passed: read(asked.sources, asked.fields, asked.encoding, passed, refused, tell.read),
+        asked.scheme,
+        keep=asked.estimated,
+        jobs=jobs,
+        most_characters=max(1_000_000, min(32_000_000, room // (16 * (jobs + 2)))),
+        resumed=tell.resumed,
+    )
+    collection = collect(work, jobs)
+    parts = parts_for(len(collection), room // 2, jobs)
+    join_bands(
+        work,
+        collection,
+        asked.scheme,
+        asked.least,
+        every=every,
+        estimated=asked.estimated,
+        parts=parts,
+        jobs=jobs,
+        told=tell.joined,
+    )
+    return _write(work, collection, asked, outputs)
+
+
+def _write(work: Work, collection: Collection, asked: Asked, outputs: Outputs) -> Summary:
+    bands = asked.scheme.bands
+    groups = group_documents(work, collection, bands)
+    chosen = representatives(collection, groups, asked.keep)
+    numbers, bad = np.arange(len(collection)), np.asarray(collection.bad)
+    kept = (chosen == numbers) & ~bad
+    pairs = None
+    if outputs.pairs is not None:
+        pairs = write_pairs(outputs.pairs, work, collection, bands)
+    if outputs.groups is not None:
+        found = groups_of(collection, groups, chosen, asked.scheme, estimated=asked.estimated)
+        write_groups(outputs.groups, collection, found)
+    if outputs.kept is not None:
+        write_kept(outputs.kept, asked.sources, asked.fields, asked.encoding, kept)
+    documents = int((~bad).sum())
+    copies = int((np.asarray(collection.first) != numbers).sum())
+    return Summary(
+        documents=documents,
+        malformed=int(bad.sum()),
+        empty=int(((np.asarray(collection.sizes) == 0) & ~bad).sum()),
+        copies=copies,
+        near_copies=documents - int(kept.sum()) - copies,
+        groups=int((np.bincount(groups, minlength=1) > 1).sum()),
+        kept=int(kept.sum()),
+        pairs=pairs,
+    )
