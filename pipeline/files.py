@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pipeline.codec import InvalidRecord, decode
-from pipeline.lines import MAX_LINE_BYTES, lines
+from pipeline.lines import lines, too_long
 from pipeline.records import Story
 from pipeline.stages.normalise import normalise
 
@@ -27,7 +27,7 @@ def read_stories(path: str, received_at: datetime | None, language: str) -> Iter
     """
     for number, raw in lines(path):
         if raw is None:
-            yield Line(number, None, f"The line has more than {MAX_LINE_BYTES:,} bytes.")
+            yield Line(number, None, too_long())
             continue
         text = raw.strip()
         if not text:

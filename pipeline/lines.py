@@ -29,6 +29,11 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 """Bytes of a line: a broker takes no story of more than one mebibyte."""
 
 
+def too_long() -> str:
+    """What is wrong with a line that is None."""
+    return f"The line has more than {MAX_LINE_BYTES:,} bytes."
+
+
 @contextmanager
 def _opened(path: str) -> Iterator[tuple[BinaryIO, io.BufferedReader]]:
     """A file as it is unpacked, and as it stands."""

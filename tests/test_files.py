@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline import files
+from pipeline import lines
 from pipeline.codec import InvalidRecord
 from pipeline.files import load_stories, read_stories
 
@@ -70,7 +70,7 @@ def test_a_damaged_gzip_file_says_how_far_it_was_read(tmp_path, damage):
 
 
 def test_a_line_that_is_too_long_is_refused_without_being_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1_000)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1_000)
     path = tmp_path / "long.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"a": "' + b" " * 5_000_000 + b'"}\n' + GOOD + b"\n"))
     tracemalloc.start()

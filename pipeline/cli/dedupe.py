@@ -19,10 +19,12 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from pipeline.cli.output import STORIES, counted, print_json
 from pipeline.corpus.dedupe import Asked, Outputs, Summary, dedupe, default_width
 from pipeline.corpus.dedupe import Progress as Told
-from pipeline.corpus.documents import Document, Fields, Format, first_bytes_format, format_of
+from pipeline.corpus.documents import Fields
 from pipeline.corpus.groups import Keep
-from pipeline.corpus.sign import Source
+from pipeline.corpus.records import Format, Source, format_by_content, format_of
+from pipeline.corpus.sign import Refused
 from pipeline.corpus.work import working
+from pipeline.lines import lines
 from pipeline.printed import shown
 from pipeline.similarity.curve import bands_for, candidate_probability
 from pipeline.similarity.shingles import LONG, SHORT, WORDS, Unit
@@ -122,8 +124,9 @@ def dedupe_command(
 ) -> None:
     """Find near-duplicates in files of documents: JSONL, CSV, TSV or plain lines, gzip and zstd; - is standard input.
 
-    A line of TSV is an id, a headline and a text. Documents are compared by the Jaccard similarity of their shingles, exactly; MinHash and bands find which to compare. A run that
-    was ended goes on when the same command is given again, and writes the same.
+    A line of TSV is an id, a headline and a text. MinHash signatures in bands find which documents to compare; these are compared
+    by the exact Jaccard similarity of their shingles. A run that was ended goes on when the same command is given again, and
+    writes the same files.
 
     \b
     Example: newsburst dedupe archive.jsonl.zst --similarity 0.8 --groups groups.jsonl --out unique.jsonl
@@ -135,12 +138,11 @@ def dedupe_command(
     bands, rows = _bands_and_rows(similarity, recall, size, bands, rows)
     fields = Fields(identity, text)
     with ExitStack() as stack:
-        sources, own = stack.enter_context(_sources(files, form))
-        width = width or default_width(sources, fields, encoding, unit)
+        sources, own = stack.enter_context(_sources(files, form, encoding))
+        width = width or default_width(sources, fields, unit)
         asked = Asked(
             sources=sources,
             fields=fields,
-            encoding=encoding,
             scheme=Scheme(unit, width, bands, rows, max(size, bands * rows) if estimate else bands * rows),
             least=similarity,
             estimated=estimate,
@@ -189,7 +191,7 @@ def _bands_and_rows(
 
 
 @contextmanager
-def _sources(files: tuple[str, ...], form: Format | None) -> Iterator[tuple[list[Source], Path | None]]:
+def _sources(files: tuple[str, ...], form: Format | None, encoding: str) -> Iterator[tuple[list[Source], Path | None]]:
     """The files; standard input is copied first, into a folder of its own, as it cannot be read twice."""
     if files.count("-") > 1:
         raise click.UsageError("Standard input can be read only once.")
@@ -203,11 +205,11 @@ def _sources(files: tuple[str, ...], form: Format | None) -> Iterator[tuple[list
                 copy = own / "stdin"
                 with copy.open("wb") as file:
                     shutil.copyfileobj(sys.stdin.buffer, file)
-                with copy.open("rb") as file:
-                    guess = first_bytes_format(file.read(4_096))
-                sources.append(Source(str(copy), form or guess, name))
+                _, begin = next(lines(str(copy)), (0, b""))
+                guess = format_by_content(begin or b"")
+                sources.append(Source(str(copy), form or guess, encoding, name))
             else:
-                sources.append(Source(path, form or format_of(path), name))
+                sources.append(Source(path, form or format_of(path), encoding, name))
         yield sources, own and own / "work"
 
 
@@ -216,21 +218,20 @@ def _progress(asked: Asked, folder: Path) -> Iterator[Told]:
     """Bars with the time left on a terminal; malformed records and what goes on as lines."""
     total = sum(Path(source.path).stat().st_size for source in asked.sources)
     refused = 0
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), transient=True,
-        console=Console(stderr=True, highlight=False, markup=False, emoji=False),
-    ) as bars:  # fmt: skip
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         reading = bars.add_task("reading", total=total)
         comparing = bars.add_task("comparing", total=asked.scheme.bands, start=False)
 
         def say(text: str) -> None:
-            bars.console.print(shown(text), soft_wrap=True)
+            console.print(shown(text), soft_wrap=True)
 
-        def refuse(source: Source, document: Document) -> None:
+        def refuse(record: Refused) -> None:
             nonlocal refused
             refused += 1
             if refused <= REFUSED_SHOWN:
-                say(f"{source.path}, line {document.line}: {document.error}")
+                say(f"{record.path}, line {record.line}: {record.error}")
             if refused == REFUSED_SHOWN:
                 say("More malformed records are counted, and not shown.")
 
@@ -253,19 +254,23 @@ def _progress(asked: Asked, folder: Path) -> Iterator[Told]:
 def _print(summary: Summary, asked: Asked, outputs: Outputs) -> None:
     scheme = asked.scheme
     found = float(candidate_probability(np.array([asked.least]), scheme.bands, scheme.rows)[0])
-    lines = [
-        f"{counted(summary.documents, 'document', 'documents')}: {summary.kept:,} kept, {summary.copies:,} exact copies, "
-        f"{summary.near_copies:,} near-duplicates, {counted(summary.groups, 'group', 'groups')}",
-        f"Shingles of {scheme.width} {scheme.unit}; {scheme.bands} bands of {scheme.rows} rows, which find "
-        f"{found:.2%} of the pairs of similarity {asked.least:g}",
+    said = [
+        (
+            f"{counted(summary.documents, 'document', 'documents')}: {summary.kept:,} kept, {summary.copies:,} exact copies, "
+            f"{summary.near_copies:,} near-duplicates, {counted(summary.groups, 'group', 'groups')}"
+        ),
+        (
+            f"Shingles of {scheme.width} {scheme.unit}; {scheme.bands} bands of {scheme.rows} rows, which find "
+            f"{found:.2%} of the pairs of similarity {asked.least:g}"
+        ),
     ]
     if summary.malformed:
-        lines.append(f"{counted(summary.malformed, 'malformed record', 'malformed records')} left out")
+        said.append(f"{counted(summary.malformed, 'malformed record', 'malformed records')} left out")
     if summary.empty:
-        lines.append(f"{counted(summary.empty, 'document', 'documents')} without text, which are compared with none")
+        said.append(f"{counted(summary.empty, 'document', 'documents')} without text, which are compared with none")
     if summary.pairs is not None:
-        lines.append(f"{counted(summary.pairs, 'pair', 'pairs')}: {outputs.pairs}")
+        said.append(f"{counted(summary.pairs, 'pair', 'pairs')}: {outputs.pairs}")
     if outputs == Outputs():
-        lines.append("Nothing is written: ask for --pairs, --groups or --out.")
-    for line in lines:
+        said.append("Nothing is written: ask for --pairs, --groups or --out.")
+    for line in said:
         click.echo(line, err="-" in {str(path) for path in (outputs.pairs, outputs.groups, outputs.kept)})

@@ -53,10 +53,10 @@ class Collection(NamedTuple):
                 mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def collect(work: Work, parts: int) -> Collection:
+def collect(work: Work, bands: int, parts: int) -> Collection:
     """The documents of all batches, put together once."""
     if not work.done(COLLECTED):
-        _put_together(work)
+        _put_together(work, bands)
         _find_copies(work, parts)
         with work.writing(COLLECTED) as file:
             file.write(b"{}")
@@ -78,12 +78,12 @@ def _open(work: Work, first: NDArray[np.int32]) -> Collection:
     )
 
 
-def _put_together(work: Work) -> None:
+def _put_together(work: Work, bands: int) -> None:
     """Write the arrays of all batches behind one another."""
     batches: int = msgspec.json.decode(work.path(SIGNED).read_bytes())["batches"]
     shapes = [_shapes(work, number) for number in range(batches)]
     records = sum(of["sizes"][0] for of in shapes)
-    bands, rows = (shapes[0]["keys"][0], shapes[0]["signatures"][1]) if shapes else (0, 0)
+    rows = shapes[0]["signatures"][1] if shapes else 0
     kept = sum(of["signatures"][0] for of in shapes)
     whole: dict[str, NDArray[Any]] = {
         "texts": work.new("texts", (sum(of["texts"][0] for of in shapes),), np.uint8),
@@ -91,7 +91,7 @@ def _put_together(work: Work) -> None:
         "ids": work.new("ids", (sum(of["ids"][0] for of in shapes),), np.uint8),
         "id_ends": work.new("id_ends", (records + 1,), np.int64),
         "bad": work.new("bad", (records,), np.bool_),
-        "keys": work.new("keys", (bands, records), np.uint32),
+        "keys": work.new("keys", (bands + 1, records), np.uint32),
         "sizes": work.new("sizes", (records,), np.uint32),
         "signatures": work.new("signatures", (kept, rows), np.uint32),
     }

@@ -7,6 +7,7 @@ Each step keeps what it did in the work folder, and passes over what it finds th
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,10 +19,11 @@ import numpy as np
 
 from pipeline.codec import InvalidRecord
 from pipeline.corpus.collection import Collection, collect
-from pipeline.corpus.documents import Document, Fields, documents, header
+from pipeline.corpus.documents import Fields, parser
 from pipeline.corpus.groups import Keep, group_documents, groups_of, representatives
 from pipeline.corpus.join import join_bands, parts_for
-from pipeline.corpus.sign import Source, read, sign
+from pipeline.corpus.records import Source, header, records
+from pipeline.corpus.sign import Refused, Task, sign
 from pipeline.corpus.work import CorpusError, Work
 from pipeline.corpus.write import write_groups, write_kept, write_pairs
 from pipeline.similarity.shingles import LONG, LONG_TEXT, SHORT, WORDS, Unit
@@ -48,7 +50,6 @@ class Asked:
 
     sources: Sequence[Source]
     fields: Fields
-    encoding: str
     scheme: Scheme
     least: float
     """similarity of near-duplicates"""
@@ -62,10 +63,9 @@ class Asked:
         files = [(source.path, of.st_size, of.st_mtime_ns) for source, of in zip(self.sources, stats, strict=True)]
         return {
             "files": files,
-            "formats": [source.format for source in self.sources],
+            "formats": [(source.format, source.encoding, source.name) for source in self.sources],
             "fields": self.fields,
-            "encoding": self.encoding,
-            "scheme": msgspec.to_builtins(self.scheme),
+            **msgspec.to_builtins(self.scheme),
             "similarity": self.least,
             "estimated": self.estimated,
             "pairs": every,
@@ -94,7 +94,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 class Progress:
     """What is told of a run while it lasts."""
 
-    refused: Callable[[Source, Document], None]
+    refused: Callable[[Refused], None]
     resumed: Callable[[int], None]
     """so many documents were signed by an earlier run"""
     read: Callable[[int], None]
@@ -103,14 +103,16 @@ class Progress:
     """one more band is joined"""
 
 
-def default_width(sources: Sequence[Source], fields: Fields, encoding: str, unit: Unit) -> int:
+def default_width(sources: Sequence[Source], fields: Fields, unit: Unit) -> int:
     """The width of shingles for documents like the first ones: that for short or for long texts by their median."""
     if unit == "words":
         return WORDS
     lengths: list[int] = []
     for source in sources:
-        first = islice(documents(source.path, source.format, fields, encoding), LOOKED_AT - len(lengths))
-        lengths += [len(document.text) for document in first if not document.error]
+        parse = parser(source, fields)
+        for record in islice(records(source), LOOKED_AT - len(lengths)):
+            with suppress(InvalidRecord):
+                lengths.append(len(parse(record.raw)[1]))
     return LONG if lengths and median(lengths) >= LONG_TEXT else SHORT
 
 
@@ -121,7 +123,7 @@ def check_formats(sources: Sequence[Source]) -> None:
         raise CorpusError(
             f"The files have several formats ({', '.join(sorted(forms))}): their records cannot be in one file."
         )
-    headers = {header(source.path, source.format).strip() for source in sources}
+    headers = {header(source).strip() for source in sources}
     if len(headers) > 1:
         raise CorpusError("The CSV files have different headers: their rows cannot be in one file.")
 
@@ -129,28 +131,29 @@ def check_formats(sources: Sequence[Source]) -> None:
 def dedupe(work: Work, asked: Asked, outputs: Outputs, *, memory: int, jobs: int, tell: Progress) -> Summary:
     """Do what is asked for, as far as the work has not done it, and write the outputs.
 
-    `memory` are the bytes that may be used. Raises CorpusError, OSError, and in a strict run InvalidRecord for a malformed record.
+    `memory` is in bytes. Raises CorpusError, OSError, and in a strict run InvalidRecord for a malformed record.
     """
     every = outputs.pairs is not None
     room = max(memory - FIXED, memory // 4)
     if outputs.kept is not None:
         check_formats(asked.sources)
 
-    def refused(source: Source, document: Document) -> None:
+    def refused(record: Refused) -> None:
         if asked.strict:
-            raise InvalidRecord(f"{source.path}, line {document.line}: {document.error}")
-        tell.refused(source, document)
+            raise InvalidRecord(f"{record.path}, line {record.line}: {record.error}")
+        tell.refused(record)
 
     sign(
         work,
-        lambda passed: read(asked.sources, asked.fields, asked.encoding, passed, refused, tell.read),
-        asked.scheme,
-        keep=asked.estimated,
+        asked.sources,
+        Task(work.folder, asked.fields, asked.scheme, asked.estimated, asked.strict),
         jobs=jobs,
-        most_characters=max(1_000_000, min(32_000_000, room // (16 * (jobs + 2)))),
+        most_bytes=max(1_000_000, min(32_000_000, room // (16 * (jobs + 2)))),
+        refused=refused,
         resumed=tell.resumed,
+        told=tell.read,
     )
-    collection = collect(work, jobs)
+    collection = collect(work, asked.scheme.bands, jobs)
     parts = parts_for(len(collection), room // 2, jobs)
     join_bands(
         work,
@@ -179,7 +182,7 @@ def _write(work: Work, collection: Collection, asked: Asked, outputs: Outputs) -
         found = groups_of(collection, groups, chosen, asked.scheme, estimated=asked.estimated)
         write_groups(outputs.groups, collection, found)
     if outputs.kept is not None:
-        write_kept(outputs.kept, asked.sources, asked.fields, asked.encoding, kept)
+        write_kept(outputs.kept, asked.sources, kept)
     documents = int((~bad).sum())
     copies = int((np.asarray(collection.first) != numbers).sum())
     return Summary(

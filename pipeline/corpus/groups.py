@@ -16,6 +16,10 @@ Keep = Literal["first", "last", "longest"]
 """Which document of a group stands for it."""
 
 
+AT_ONCE = 50_000
+"""Groups that are compared with the documents that stand for them at once."""
+
+
 class Group(NamedTuple):
     """The documents of a group by their numbers, and how similar each is to the one that stands for it."""
 
@@ -51,19 +55,24 @@ def groups_of(
     collection: Collection, groups: NDArray[np.int32], chosen: NDArray[np.int32], scheme: Scheme, *, estimated: bool
 ) -> Iterator[Group]:
     """The groups of more than one document, in the order of their first ones."""
+    counts = np.bincount(groups, minlength=len(groups))
     order = np.argsort(groups, kind="stable")
-    ordered = groups[order]
-    begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)])
-    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(ordered)], strict=True):
-        if end - begin < 2:
-            continue
-        members = order[begin:end]
-        representative = int(chosen[members[0]])
-        pairs = np.column_stack([np.full(len(members), representative), members]).astype(np.int64)
+    order = order[counts[groups[order]] > 1]
+    ends = np.cumsum(counts[counts > 1])
+    begin = 0
+    for last in range(0, len(ends), AT_ONCE):
+        upto = ends[last : last + AT_ONCE]
+        members = order[begin : upto[-1]]
+        standing = chosen[members].astype(np.int64)
         if estimated:
-            rows = collection.signatures
-            alike = (rows[members] == rows[representative]).mean(axis=1)
+            alike = (collection.signatures[members] == collection.signatures[standing]).mean(axis=1)
         else:
+            pairs = np.column_stack([standing, members])
             found = similarities(pairs, collection.sizes, collection.texts, scheme)
             alike = found[:, 2] / found[:, 3]
-        yield Group(representative, members.tolist(), np.round(alike, 4).tolist())
+        numbers, shares = members.tolist(), np.round(alike, 4).tolist()
+        start = 0
+        for end in (upto - begin).tolist():
+            yield Group(int(standing[start]), numbers[start:end], shares[start:end])
+            start = end
+        begin = upto[-1]

@@ -1,86 +1,62 @@
 """Sign: read documents batch by batch, and keep of each its text, its id and its band keys.
 
-    files --read--> batches --canonical text, shingles, MinHash, bands--> pieces of the work
+    files --split--> records, in batches --parse, canonical text, shingles, MinHash, bands--> pieces of the work
 
-One thread reads while the others sign. A batch that is kept is not signed again.
+One process splits, and others do the rest. A batch that is kept is not signed again.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import lru_cache
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.corpus.documents import Document, Fields, Format, documents
+from pipeline.codec import InvalidRecord
+from pipeline.corpus.canonical import canonical
+from pipeline.corpus.documents import Document, Fields, parser
+from pipeline.corpus.records import Record, Source, records
 from pipeline.corpus.work import CorpusError, Work
-from pipeline.similarity.shingles import canonical
 from pipeline.similarity.sign_texts import Scheme, pack, sign_texts
 
 SIGNED = "signed.json"
 """The piece that says that all batches are there."""
-MOST = 50_000
+MOST = 25_000
 """Documents of a batch."""
 
 
-class Source(NamedTuple):
-    """A file of documents."""
+class Task(NamedTuple):
+    """How documents are signed."""
+
+    folder: Path
+    fields: Fields
+    scheme: Scheme
+    keep: bool
+    """whether signatures are kept"""
+    strict: bool
+    """whether a batch with a malformed record is not kept"""
+
+
+class Batch(NamedTuple):
+    """Records of one file that follow one another."""
+
+    source: Source
+    records: list[Record]
+
+
+class Refused(NamedTuple):
+    """A malformed record."""
 
     path: str
-    format: Format
-    name: str
-    """what a document without an id is called by, with its line: the name of the file, if there are several"""
-
-
-@dataclass(slots=True)
-class Batch:
-    """Records that follow one another."""
-
-    ids: list[bytes] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    bad: list[int] = field(default_factory=list)
-    """those that are no documents, by their place in the batch"""
-    characters: int = 0
-
-    def add(self, document: Document, source: Source) -> None:
-        """Take a record in."""
-        if document.error:
-            self.bad.append(len(self.ids))
-        line = f'"{source.name}:{document.line}"'.encode() if source.name else str(document.line).encode()
-        self.ids.append(document.id or line)
-        self.texts.append(document.text)
-        self.characters += len(document.text)
-
-
-def read(
-    sources: Sequence[Source],
-    fields: Fields,
-    encoding: str,
-    passed: int,
-    refused: Callable[[Source, Document], None],
-    told: Callable[[int], None],
-) -> Iterator[tuple[Source, Document]]:
-    """The records of all files after the first `passed` ones; those that are no documents are told to `refused`.
-
-    `told` is given how many bytes of the files have been read.
-    """
-    left, before = passed, 0
-    for source in sources:
-
-        def say(read: int, before: int = before) -> None:
-            told(before + read)
-
-        before += Path(source.path).stat().st_size
-        for document in documents(source.path, source.format, fields, encoding, left, say):
-            if left:
-                left -= 1
-                continue
-            if document.error:
-                refused(source, document)
-            yield source, document
+    line: int
+    error: str
 
 
 def batch_name(number: int) -> str:
@@ -90,69 +66,134 @@ def batch_name(number: int) -> str:
 
 def sign(
     work: Work,
-    records: Callable[[int], Iterator[tuple[Source, Document]]],
-    scheme: Scheme,
+    sources: Sequence[Source],
+    task: Task,
     *,
-    keep: bool,
     jobs: int,
-    most_characters: int,
+    most_bytes: int,
+    refused: Callable[[Refused], None],
     resumed: Callable[[int], None],
+    told: Callable[[int], None],
 ) -> None:
-    """Sign all documents, from the first batch that the work lacks on; with `keep`, their signatures are kept.
+    """Sign all documents, from the first batch that the work lacks on.
 
-    `records` gives them after the first so many. `resumed` is given how many were signed by an earlier run.
+    `refused` is given each malformed record, `resumed` how many records an earlier run did, `told` the bytes of the files that
+    have been read.
     """
     if work.done(SIGNED):
         return
+    for source in sources:
+        parser(source, task.fields)  # which may say that there are no such columns
     number = passed = 0
     while work.done(batch_name(number)):
         passed += len(work.load(batch_name(number))["sizes"])
         number += 1
     if passed:
         resumed(passed)
-    waiting: deque[Future[None]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
-        for batch in _batches(records(passed), most_characters):
-            waiting.append(pool.submit(_sign, work, number, batch, scheme, keep))
-            number, passed = number + 1, passed + len(batch.ids)
+    waiting: deque[Future[list[Refused]]] = deque()
+
+    def finish() -> None:
+        for each in waiting.popleft().result():
+            refused(each)
+
+    batches = _batches(sources, passed, most_bytes, told)
+    ahead = next(batches, None)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_parent) as pool:
+        while (batch := ahead) is not None:
+            ahead = next(batches, None)
+            passed += len(batch.records)
+            if ahead is None and not waiting:  # a process is not worth its start for one batch
+                for each in sign_batch(task, number, batch):
+                    refused(each)
+            else:
+                waiting.append(pool.submit(sign_batch, task, number, batch))
+            number += 1
             if len(waiting) > jobs:
-                waiting.popleft().result()
+                finish()
         while waiting:
-            waiting.popleft().result()
+            finish()
     if passed >= 2**31:
         raise CorpusError(f"There are {passed:,} documents; {2**31 - 1:,} are the most that can be compared at once.")
     with work.writing(SIGNED) as file:
         file.write(f'{{"batches": {number}, "records": {passed}}}'.encode())
 
 
-def _batches(records: Iterator[tuple[Source, Document]], most_characters: int) -> Iterator[Batch]:
-    batch = Batch()
-    for source, document in records:
-        batch.add(document, source)
-        if len(batch.ids) == MOST or batch.characters >= most_characters:
-            yield batch
-            batch = Batch()
-    if batch.ids:
-        yield batch
+def _batches(sources: Sequence[Source], passed: int, most_bytes: int, told: Callable[[int], None]) -> Iterator[Batch]:
+    """The records after the first `passed` ones."""
+    before = 0
+    for source in sources:
+
+        def say(read: int, before: int = before) -> None:
+            told(before + read)
+
+        before += Path(source.path).stat().st_size
+        held: list[Record] = []
+        size = 0
+        for record in records(source, say):
+            if passed:
+                passed -= 1
+                continue
+            held.append(record)
+            size += len(record.raw)
+            if len(held) == MOST or size >= most_bytes:
+                yield Batch(source, held)
+                held, size = [], 0
+        if held:
+            yield Batch(source, held)
 
 
-def _sign(work: Work, number: int, batch: Batch, scheme: Scheme, keep: bool) -> None:
-    texts = pack([canonical(text, scheme.unit) for text in batch.texts])
-    signed = sign_texts(texts, scheme, keep=keep)
-    ids = np.zeros(len(batch.ids) + 1, np.int64)
-    np.cumsum([*map(len, batch.ids)], out=ids[1:])
-    bad: NDArray[np.bool_] = np.zeros(len(batch.ids), np.bool_)
-    bad[batch.bad] = True
-    work.save(
+def _end_with_parent() -> None:
+    """Have this process end when the one that started it does, however that ends."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@lru_cache(maxsize=4)
+def _parser(source: Source, fields: Fields) -> Callable[[bytes], Document]:
+    return parser(source, fields)
+
+
+def sign_batch(task: Task, number: int, batch: Batch) -> list[Refused]:
+    """Sign the documents of a batch and keep them; returns the malformed records."""
+    source = batch.source
+    parse, refused = _parser(source, task.fields), list[Refused]()
+    ids, texts = list[bytes](), list[str]()
+    bad: NDArray[np.bool_] = np.zeros(len(batch.records), np.bool_)
+    for place, (line, raw, error) in enumerate(batch.records):
+        identity, text, said = b"", "", error
+        if not error:
+            try:
+                identity, text = parse(raw)
+            except InvalidRecord as wrong:
+                said = str(wrong)
+        if said:
+            bad[place] = True
+            refused.append(Refused(source.path, line, said))
+        ids.append(identity or (f'"{source.name}:{line}"' if source.name else str(line)).encode())
+        texts.append(canonical(text, task.scheme.unit))
+    if refused and task.strict:
+        return refused
+    packed = pack(texts)
+    signed = sign_texts(packed, task.scheme, keep=task.keep)
+    id_ends = np.zeros(len(ids) + 1, np.int64)
+    np.cumsum([*map(len, ids)], out=id_ends[1:])
+    Work(task.folder).save(
         batch_name(number),
         {
-            "texts": texts.bytes,
-            "text_ends": texts.ends,
-            "ids": np.frombuffer(b"".join(batch.ids), np.uint8),
-            "id_ends": ids,
+            "texts": packed.bytes,
+            "text_ends": packed.ends,
+            "ids": np.frombuffer(b"".join(ids), np.uint8),
+            "id_ends": id_ends,
             "bad": bad,
             "keys": signed.keys,
             "sizes": signed.sizes,
             "signatures": signed.signatures,
         },
     )
+    return refused

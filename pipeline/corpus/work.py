@@ -40,7 +40,7 @@ class Work:
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
         """A file that becomes the piece of this name once it is written."""
-        with whole_file(self.path(name)) as file:
+        with whole_file(self.path(name), f".{os.getpid()}.part") as file:
             yield file
 
     def save(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -60,6 +60,8 @@ class Work:
             np.save(path, np.empty(shape, dtype))
             return np.empty(shape, dtype)
         made: NDArray[Any] = np.lib.format.open_memmap(path, "w+", dtype, shape)
+        with path.open("r+b") as file:  # to write where the disk has no room would end the process
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
         return made
 
     def keep(self, name: str, array: NDArray[Any]) -> None:
@@ -98,6 +100,8 @@ def working(folder: Path, plan: Mapping[str, Any]) -> Iterator[Work]:
                 raise CorpusError(
                     f"Another run works in {folder}. Wait for it, or name another folder with --work."
                 ) from None
+            for part in folder.glob("*.part"):
+                part.unlink()
             work = Work(folder)
             described = msgspec.json.encode(plan, order="sorted")
             if not work.done(PLAN):
@@ -124,22 +128,23 @@ def _short(value: Any) -> str:
 
 @contextmanager
 def told(folder: Path) -> Iterator[None]:
-    """Say what a full disk, and one that cannot be written, means for a run."""
+    """Say in one sentence what the system refuses. Raises CorpusError in the place of OSError."""
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise CorpusError(
-                f"The disk is full: {error.filename or folder}. Make room, and run the same command again: it goes on where "
-                "it was. --work names a folder on another disk."
-            ) from None
-        raise
+        where = error.filename or folder
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+            raise CorpusError(f"{where}: {error.strerror or error}.") from None
+        raise CorpusError(
+            f"There is no room for {where}: {error.strerror}. Make room, and run the same command again: it goes on where it "
+            "was. --work names a folder on another disk."
+        ) from None
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is there under its name once all of it is written, and not before."""
-    part = path.with_name(f"{path.name}.part")
+def whole_file(path: Path, suffix: str = ".part") -> Iterator[IO[bytes]]:
+    """A file that is there under its name once all of it is written, and under that with a suffix before."""
+    part = path.with_name(f"{path.name}{suffix}")
     try:
         with part.open("wb") as file:
             yield file

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.corpus.collection import Collection
-from pipeline.corpus.documents import Fields, documents, header
 from pipeline.corpus.groups import Group
 from pipeline.corpus.join import edges_between
-from pipeline.corpus.sign import Source
+from pipeline.corpus.records import Source, header, records
 from pipeline.corpus.work import Work, told, whole_file
 from pipeline.lines import packing
 
@@ -89,14 +88,13 @@ def write_groups(path: Path, collection: Collection, groups: Iterable[Group]) ->
             )
 
 
-def write_kept(path: Path, sources: Sequence[Source], fields: Fields, encoding: str, kept: NDArray[np.bool_]) -> None:
+def write_kept(path: Path, sources: Sequence[Source], kept: NDArray[np.bool_]) -> None:
     """The records that are kept, byte for byte as they stand in the files; a header once."""
-    number = 0
+    keeps = iter(kept.tolist())
     with output(path) as file:
         if sources:
-            file.write(header(sources[0].path, sources[0].format))
+            file.write(header(sources[0]))
         for source in sources:
-            for document in documents(source.path, source.format, fields, encoding, len(kept)):
-                if kept[number]:
-                    file.write(document.raw if document.raw.endswith(b"\n") else document.raw + b"\n")
-                number += 1
+            for record in records(source):
+                if next(keeps):
+                    file.write(record.raw if record.raw.endswith(b"\n") else record.raw + b"\n")

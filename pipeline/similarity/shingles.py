@@ -3,10 +3,8 @@
 The Jaccard similarity of two texts is the number of shingles that they share, over the number of all that they have.
 """
 
-import re
 from collections.abc import Set as AbstractSet
 from typing import Literal
-from unicodedata import normalize
 
 Unit = Literal["characters", "words"]
 """What a shingle is a run of."""
@@ -17,22 +15,11 @@ LONG_TEXT = 500
 WORDS = 3
 """Words of a shingle, unless somebody says otherwise."""
 
-_WORD = re.compile(r"\w+")
-
-
-def canonical(text: str, unit: Unit = "characters") -> str:
-    """The text as it is compared: without case, in Unicode's form NFKC, and with one space where there is white space.
-
-    Of words, nothing but letters, digits and underscores is left.
-    """
-    if not text.isascii():
-        text = normalize("NFKC", text)
-    text = text.casefold()
-    return " ".join(_WORD.findall(text) if unit == "words" else text.split())
-
 
 def shingles(text: str, width: int = SHORT, unit: Unit = "characters") -> set[str]:
-    """The set of a canonical text's runs of `width` characters or words. A shorter text is its own run; an empty one has none.
+    """The set of a text's runs of `width` characters or words. Words are parted by one space.
+
+    A shorter text is its own run; an empty one has none.
 
     >>> sorted(shingles("abcab", 3))
     ['abc', 'bca', 'cab']

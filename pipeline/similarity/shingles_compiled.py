@@ -14,7 +14,7 @@ from pipeline.similarity.minhash_compiled import CRC, rolling
 from pipeline.similarity.universal import LARGEST
 
 Text = NDArray[np.uint8]
-"""A canonical text in UTF-8."""
+"""A text in UTF-8; of words, they are parted by one space."""
 ROOM = 256
 """Shingles that there is room for at first."""
 

@@ -1,5 +1,6 @@
 """Many texts at once: of each the keys of its bands, the checksum of the whole, and how many different shingles it has."""
 
+import zlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.similarity import minhash
 from pipeline.similarity.buckets import band_keys
-from pipeline.similarity.compiled import COMPILED, unlocked_kernel
+from pipeline.similarity.compiled import COMPILED, kernel, unlocked_kernel
 from pipeline.similarity.minhash_compiled import CRC, sign_rows
 from pipeline.similarity.shingles import Unit, shingles
 from pipeline.similarity.shingles_compiled import Shingles, cut, index, new_shingles
@@ -55,8 +56,8 @@ def pack(texts: list[str]) -> Texts:
     return Texts(np.frombuffer(b"".join(encoded), np.uint8), ends)
 
 
-def sign_texts(texts: Texts, scheme: Scheme, *, keep: bool = False) -> Signed:
-    """The band keys of canonical texts, and with `keep` their signatures. A text without shingles has no size, and any keys.
+def sign_texts(texts: Texts, scheme: Scheme, *, keep: bool = False, seed: int = 0) -> Signed:
+    """The band keys of texts, and with `keep` their signatures. A text without shingles has no size, and any keys.
 
     Compiled, it lets other threads run meanwhile.
     """
@@ -64,7 +65,7 @@ def sign_texts(texts: Texts, scheme: Scheme, *, keep: bool = False) -> Signed:
     needed = scheme.size if keep else scheme.bands * scheme.rows
     keys, sizes = np.zeros((scheme.bands + 1, count), np.uint32), np.zeros(count, np.uint32)
     signatures = np.empty((count if keep else 0, needed), np.uint32)
-    a, b = coefficients(needed)
+    a, b = coefficients(needed, seed)
     room = new_shingles(scheme.width, words=scheme.unit == "words")
     way = _sign if COMPILED else _sign_by_numpy
     way(texts.bytes, texts.ends, room, a, b, scheme.bands, scheme.rows, keys, sizes, signatures)
@@ -113,19 +114,20 @@ def _sign_by_numpy(
     unit: Unit = "words" if room.words else "characters"
     for number in range(len(sizes)):
         text = texts[ends[number] : ends[number + 1]]
-        tokens = shingles(text.tobytes().decode(), room.width, unit)
+        raw = text.tobytes()
+        tokens = shingles(raw.decode(), room.width, unit)
         signature = np.empty(len(a), np.uint32)
         minhash.sign_tokens(tokens, a, b, signature)
         if len(signatures):
             signatures[number] = signature
         sizes[number] = len(tokens)
         keys[:bands, number] = band_keys(signature, bands, rows)
-        keys[bands, number] = _checksum(text)
+        keys[bands, number] = zlib.crc32(raw)
 
 
-@unlocked_kernel
+@kernel
 def _checksum(text: NDArray[np.uint8]) -> np.uint32:
     rest = np.uint32(LARGEST)
     for byte in text:
         rest = CRC[(rest ^ byte) & np.uint32(255)] ^ (rest >> np.uint32(8))
-    return ~rest
+    return rest ^ np.uint32(LARGEST)

@@ -19,13 +19,14 @@ def _coefficient(name: str, row: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def coefficients(rows: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def coefficients(rows: int, seed: int = 0) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """The published constants a and b of so many rows: BLAKE2b of `newsburst minhash a 0` and so on, 4 bytes, little-endian.
 
-    No a is 0. The first rows are the same whatever their number is.
+    No a is 0. The first rows are the same whatever their number is. Another seed gives other functions: it stands before the row.
     """
-    a = np.array([max(1, _coefficient("a", row)) for row in range(rows)], np.uint32)
-    b = np.array([_coefficient("b", row) for row in range(rows)], np.uint32)
+    seeded = f" {seed}" if seed else ""
+    a = np.array([max(1, _coefficient(f"a{seeded}", row)) for row in range(rows)], np.uint32)
+    b = np.array([_coefficient(f"b{seeded}", row) for row in range(rows)], np.uint32)
     return a, b
 
 
