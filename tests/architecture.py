@@ -31,6 +31,7 @@ ROOMS = {
 BESIDE = {
     "pipeline.codec": "pipeline.records",
     "pipeline.filters": "pipeline.storage",
+    "pipeline.pictures": "pipeline.records",
     "pipeline.printed": "pipeline.records",
     "pipeline.retry_after": "pipeline.records",
     "pipeline.times": "pipeline.records",

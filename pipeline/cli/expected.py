@@ -9,9 +9,9 @@ from pipeline.corpus.work import CorpusError
 from pipeline.embedded.kafka import KafkaUnavailable
 from pipeline.embedded.postgres import PostgresUnavailable
 from pipeline.embedded.services import AlreadyRunning
-from pipeline.evaluation.picture import PictureError
 from pipeline.kafka.admin import BrokerError
 from pipeline.kafka.changelogs import StateError
+from pipeline.pictures import PictureError
 from pipeline.printed import shown
 from pipeline.storage.engine import DatabaseError
 from pipeline.storage.migrate import UnknownRevision

@@ -8,9 +8,10 @@ import msgspec
 
 from pipeline.cli.output import STORIES, print_json, print_rows
 from pipeline.config import load
-from pipeline.evaluation.picture import check_drawing, draw
+from pipeline.evaluation.picture import draw
 from pipeline.evaluation.tune import tune
 from pipeline.files import load_stories
+from pipeline.pictures import FORMATS, check_drawing
 from pipeline.replay import fingerprints
 
 
@@ -40,10 +41,10 @@ def tune_command(stories: str, recall: float, picture: tuple[Path, ...], no_pict
     """  # noqa: D301 - \b is click's mark for lines to keep
     picture = () if no_picture else picture
     for path in picture:
-        if path.suffix not in {".svg", ".png"}:
+        if path.suffix not in FORMATS:
             raise click.BadParameter(f"{str(path)!r} should end in .svg or .png.", param_hint="--picture")
     if picture:
-        check_drawing()
+        check_drawing("ask for none with --no-picture")
     settings = load()
     now = datetime.now(UTC)
     records = list(fingerprints(load_stories(stories, now, settings.language), now, settings.language))

@@ -6,9 +6,9 @@ Each step keeps what it did in the work folder, and passes over what it finds th
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -23,7 +23,7 @@ from pipeline.corpus.documents import Fields, parser
 from pipeline.corpus.groups import Keep, group_documents, groups_of, representatives
 from pipeline.corpus.join import join_bands, parts_for
 from pipeline.corpus.records import Source, header, records
-from pipeline.corpus.sign import Refused, Task, sign
+from pipeline.corpus.sign import Progress, Refused, Task, sign
 from pipeline.corpus.work import CorpusError, Work
 from pipeline.corpus.write import write_groups, write_kept, write_pairs
 from pipeline.similarity.shingles import LONG, LONG_TEXT, SHORT, WORDS, Unit
@@ -59,13 +59,7 @@ class Asked:
 
     def plan(self, *, every: bool) -> dict[str, Any]:
         """What the pieces of the work depend on."""
-        stats = [Path(source.path).stat() for source in self.sources]
-        files = [(source.path, of.st_size, of.st_mtime_ns) for source, of in zip(self.sources, stats, strict=True)]
-        return {
-            "files": files,
-            "formats": [(source.format, source.encoding, source.name) for source in self.sources],
-            "fields": self.fields,
-            **msgspec.to_builtins(self.scheme),
+        return plan_of(self.sources, self.fields, self.scheme) | {
             "similarity": self.least,
             "estimated": self.estimated,
             "pairs": every,
@@ -90,19 +84,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """pairs of documents, if they were asked for"""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What is told of a run while it lasts."""
-
-    refused: Callable[[Refused], None]
-    resumed: Callable[[int], None]
-    """so many documents were signed by an earlier run"""
-    read: Callable[[int], None]
-    """so many bytes of the files have been read"""
-    joined: Callable[[], None]
-    """one more band is joined"""
-
-
 def default_width(sources: Sequence[Source], fields: Fields, unit: Unit) -> int:
     """The width of shingles for documents like the first ones: that for short or for long texts by their median."""
     if unit == "words":
@@ -114,6 +95,46 @@ def default_width(sources: Sequence[Source], fields: Fields, unit: Unit) -> int:
             with suppress(InvalidRecord):
                 lengths.append(len(parse(record.raw)[1]))
     return LONG if lengths and median(lengths) >= LONG_TEXT else SHORT
+
+
+def plan_of(sources: Sequence[Source], fields: Fields, scheme: Scheme) -> dict[str, Any]:
+    """What signed documents depend on."""
+    stats = [Path(source.path).stat() for source in sources]
+    return {
+        "files": [(source.path, of.st_size, of.st_mtime_ns) for source, of in zip(sources, stats, strict=True)],
+        "formats": [(source.format, source.encoding, source.name) for source in sources],
+        "fields": fields,
+        **msgspec.to_builtins(scheme),
+    }
+
+
+def sign_all(
+    work: Work,
+    sources: Sequence[Source],
+    fields: Fields,
+    scheme: Scheme,
+    *,
+    keep: bool = False,
+    strict: bool = False,
+    memory: int,
+    jobs: int,
+    tell: Progress,
+) -> None:
+    """Sign the documents within so many bytes of memory. Raises InvalidRecord for a malformed record of a strict run."""
+
+    def refused(record: Refused) -> None:
+        if strict:
+            raise InvalidRecord(f"{record.path}, line {record.line}: {record.error}")
+        tell.refused(record)
+
+    most_bytes = max(1_000_000, min(32_000_000, _room(memory) // (16 * (jobs + 2))))
+    task = Task(work.folder, fields, scheme, keep, strict)
+    sign(work, sources, task, jobs=jobs, most_bytes=most_bytes, tell=replace(tell, refused=refused))
+
+
+def _room(memory: int) -> int:
+    """What the program itself leaves of the memory."""
+    return max(memory - FIXED, memory // 4)
 
 
 def check_formats(sources: Sequence[Source]) -> None:
@@ -134,27 +155,22 @@ def dedupe(work: Work, asked: Asked, outputs: Outputs, *, memory: int, jobs: int
     `memory` is in bytes. Raises CorpusError, OSError, and in a strict run InvalidRecord for a malformed record.
     """
     every = outputs.pairs is not None
-    room = max(memory - FIXED, memory // 4)
     if outputs.kept is not None:
         check_formats(asked.sources)
 
-    def refused(record: Refused) -> None:
-        if asked.strict:
-            raise InvalidRecord(f"{record.path}, line {record.line}: {record.error}")
-        tell.refused(record)
-
-    sign(
+    sign_all(
         work,
         asked.sources,
-        Task(work.folder, asked.fields, asked.scheme, asked.estimated, asked.strict),
+        asked.fields,
+        asked.scheme,
+        keep=asked.estimated,
+        strict=asked.strict,
+        memory=memory,
         jobs=jobs,
-        most_bytes=max(1_000_000, min(32_000_000, room // (16 * (jobs + 2)))),
-        refused=refused,
-        resumed=tell.resumed,
-        told=tell.read,
+        tell=tell,
     )
     collection = collect(work, asked.scheme.bands, jobs)
-    parts = parts_for(len(collection), room // 2, jobs)
+    parts = parts_for(len(collection), _room(memory) // 2, jobs)
     join_bands(
         work,
         collection,

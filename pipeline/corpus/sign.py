@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
@@ -59,6 +60,20 @@ class Refused(NamedTuple):
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is told of a run while it lasts."""
+
+    refused: Callable[[Refused], None]
+    """a malformed record"""
+    resumed: Callable[[int], None]
+    """so many records were signed by an earlier run"""
+    read: Callable[[int], None]
+    """so many bytes of the files have been read"""
+    joined: Callable[[], None]
+    """one more band is done"""
+
+
 def batch_name(number: int) -> str:
     """The piece that a batch is."""
     return f"batch-{number:06}.npz"
@@ -71,15 +86,9 @@ def sign(
     *,
     jobs: int,
     most_bytes: int,
-    refused: Callable[[Refused], None],
-    resumed: Callable[[int], None],
-    told: Callable[[int], None],
+    tell: Progress,
 ) -> None:
-    """Sign all documents, from the first batch that the work lacks on.
-
-    `refused` is given each malformed record, `resumed` how many records an earlier run did, `told` the bytes of the files that
-    have been read.
-    """
+    """Sign all documents, from the first batch that the work lacks on."""
     if work.done(SIGNED):
         return
     for source in sources:
@@ -89,14 +98,14 @@ def sign(
         passed += len(work.load(batch_name(number))["sizes"])
         number += 1
     if passed:
-        resumed(passed)
+        tell.resumed(passed)
     waiting: deque[Future[list[Refused]]] = deque()
 
     def finish() -> None:
         for each in waiting.popleft().result():
-            refused(each)
+            tell.refused(each)
 
-    batches = _batches(sources, passed, most_bytes, told)
+    batches = _batches(sources, passed, most_bytes, tell.read)
     ahead = next(batches, None)
     with ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_parent) as pool:
         while (batch := ahead) is not None:
@@ -104,7 +113,7 @@ def sign(
             passed += len(batch.records)
             if ahead is None and not waiting:  # a process is not worth its start for one batch
                 for each in sign_batch(task, number, batch):
-                    refused(each)
+                    tell.refused(each)
             else:
                 waiting.append(pool.submit(sign_batch, task, number, batch))
             number += 1

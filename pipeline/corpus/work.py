@@ -90,7 +90,7 @@ def working(folder: Path, plan: Mapping[str, Any]) -> Iterator[Work]:
     Raises CorpusError if it holds another run, is in use, or the disk is full.
     """
     with told(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         if any(folder.iterdir()) and not (folder / PLAN).exists() and not (folder / "lock").exists():
             raise CorpusError(f"{folder} holds other files. Name an empty folder with --work.")
         with (folder / "lock").open("wb") as lock:

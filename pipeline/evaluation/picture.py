@@ -1,34 +1,17 @@
-"""The picture of a tuning: S-curves over the similarities that the sample has. Needs matplotlib, the extra `plot`."""
+"""The picture of a tuning: S-curves over the similarities that the sample has."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from pipeline.evaluation.tune import Similarities, Tuning
+from pipeline.pictures import new_figure, save
 from pipeline.similarity.curve import candidate_probability
-
-
-class PictureError(RuntimeError):
-    """The picture cannot be drawn; the message says what to do."""
-
-
-def check_drawing() -> None:
-    """Raises PictureError where nothing can be drawn: to be asked before a minute's work."""
-    if find_spec("matplotlib") is None:
-        raise PictureError(
-            'The picture needs matplotlib: pip install "newsburst[plot]", or ask for none with --no-picture.'
-        )
 
 
 def draw(tuning: Tuning, found: Similarities, path: Path) -> None:
     """Write the picture in the format of the file's suffix: .svg or .png. Raises PictureError."""
-    check_drawing()
-    import matplotlib as mpl  # noqa: PLC0415 - an extra
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-
-    mpl.rcParams["svg.hashsalt"] = "newsburst"
-    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    figure = new_figure(9, 5.5)
     curves = figure.subplots()
     pairs = curves.twinx()
     edges = np.linspace(0, 1, 41).tolist()
@@ -55,7 +38,4 @@ def draw(tuning: Tuning, found: Similarities, path: Path) -> None:
     lines, names = curves.get_legend_handles_labels()
     bars, bar_names = pairs.get_legend_handles_labels()
     figure.legend(lines + bars, names + bar_names, fontsize=8, loc="outside lower center", ncols=2)
-    try:
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except (OSError, ValueError) as error:
-        raise PictureError(f"Cannot write {path}: {error}.") from None
+    save(figure, path)

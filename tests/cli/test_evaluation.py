@@ -6,8 +6,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from pipeline import pictures
 from pipeline.cli import main, tune
-from pipeline.evaluation import picture
 from tests import sample
 from tests.cli.run import run
 
@@ -150,7 +150,7 @@ def test_labels_may_be_packed_and_wide_ones_are_named(few_stories, tmp_path):
 
 
 def test_tune_says_at_once_that_it_cannot_draw(few_stories, monkeypatch):
-    monkeypatch.setattr(picture, "find_spec", lambda _: None)
+    monkeypatch.setattr(pictures, "find_spec", lambda _: None)
     monkeypatch.setattr(tune, "load_stories", lambda *_: pytest.fail("It began its work."))
     result = run("tune", str(few_stories))
     assert (result.exit_code, "--no-picture" in result.output) == (1, True)

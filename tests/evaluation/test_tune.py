@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.codec import InvalidRecord
-from pipeline.evaluation.picture import PictureError, draw
+from pipeline.evaluation.picture import draw
 from pipeline.evaluation.tune import CHOICES, similarities, tune
+from pipeline.pictures import PictureError
 from pipeline.similarity import universal
 from pipeline.stages.rules import ClusterRule, DetectRule
 from pipeline.stages.weights import shipped
