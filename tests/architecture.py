@@ -29,6 +29,7 @@ ROOMS = {
 }
 """What each room holds, by its package."""
 BESIDE = {
+    "pipeline.archive": "pipeline.replay",
     "pipeline.codec": "pipeline.records",
     "pipeline.filters": "pipeline.storage",
     "pipeline.pictures": "pipeline.records",

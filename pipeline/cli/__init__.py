@@ -34,6 +34,7 @@ COMMANDS = {
     "settings": "Print the settings as they are, and where each comes from; secrets are masked.",
     "doctor": "Say what is reachable, what is missing, and what to do; exits with 1 if something is missing.",
     "dedupe": "Find near-duplicates in files of documents: JSONL, CSV, TSV or plain lines, gzip and zstd; - is standard input.",
+    "cluster": "Cluster the stories of an archive and find its events, without Kafka.",
     "similar": "Make an index of files of documents, and find the documents that are similar to a text.",
     "curve": "Print the S-curves of bands and rows: how likely a pair becomes a candidate, by its similarity.",
     "evaluate": "Replay STORIES and measure clusters and alerts against labels.",
