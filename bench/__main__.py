@@ -15,7 +15,7 @@ from bench.figures import Figure, table, write
 ALONE = ("minhash", "lsh", "simhash", "path", "text")
 """What is measured on one core, as its peers are: one thread each."""
 NAMES = (*ALONE, "stream", "growth")
-BY_NAME = ("scale", "reports", "web", "takeover")
+BY_NAME = ("scale", "reports", "web", "takeover", "corpus")
 """What is measured only if it is asked for."""
 
 

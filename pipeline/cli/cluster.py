@@ -97,8 +97,8 @@ def cluster_command(
         click.echo(f"{counted(refused, 'line', 'lines')} left out, which are no stories.")
     if archive.out_of_order:
         click.echo(
-            f"{counted(archive.out_of_order, 'story', 'stories')} more than an hour behind later ones: the files are not in order "
-            "of `crawled_at`, and events are missed. --sort puts them in order."
+            f"{counted(archive.out_of_order, 'story', 'stories')} more than an hour behind later ones: the files are not in "
+            "order of `crawled_at`, and events are missed. --sort puts them in order."
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cli.documents import Bytes, document_options, progress, sources_of
 from pipeline.cli.output import STORIES, counted, print_json
-from pipeline.corpus.dedupe import Asked, Outputs, Summary, dedupe, default_width
+from pipeline.corpus.dedupe import Asked, Outputs, Summary, check_outputs, dedupe, default_width
 from pipeline.corpus.documents import Fields
 from pipeline.corpus.groups import Keep
 from pipeline.corpus.records import Format
@@ -50,9 +50,9 @@ OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 @click.option(
     "--memory", type=Bytes(), default="2g", show_default=True, help="Memory to use; more is kept on the disk."
 )
-@click.option("--jobs", type=click.IntRange(1, 256), help="Threads. Default: one for each processor.")
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes. Default: one for each processor.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), help=(
-    "Folder for what is done so far. Default: one beside you, named after the run; deleted at the end."))  # fmt: skip
+    "Folder for what is done so far. Default: one in the current folder, named after the run; deleted at the end."))  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 def dedupe_command(
     files: tuple[str, ...],
@@ -104,12 +104,13 @@ def dedupe_command(
             keep=cast("Keep", keep),
             strict=strict,
         )
+        outputs = Outputs(pairs=pairs, groups=groups, kept=out)
+        check_outputs(sources, outputs)
         plan = asked.plan(every=pairs is not None)
         name = hashlib.blake2b(msgspec.json.encode(plan), digest_size=6).hexdigest()
         folder = work or (own / "work" if own else Path(f".newsburst-dedupe-{name}"))
         of = stack.enter_context(working(folder, plan))
         told = stack.enter_context(progress(sources, folder, "comparing", bands))
-        outputs = Outputs(pairs=pairs, groups=groups, kept=out)
         summary = dedupe(of, asked, outputs, memory=memory, jobs=jobs or len(os.sched_getaffinity(0)), tell=told)
         of.clear()
     if as_json:

@@ -4,7 +4,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,19 +77,22 @@ def _encoding(_: click.Context, __: click.Parameter, value: str) -> str:
 def sources_of(
     files: tuple[str, ...], form: Format | None, encoding: str
 ) -> Iterator[tuple[list[Source], Path | None]]:
-    """The files. Standard input is copied first, as it cannot be read twice, into a folder that is deleted in the end."""
+    """The files. Standard input and pipes, which cannot be read twice, are copied first, into a folder that is then deleted."""
     if files.count("-") > 1:
         raise click.UsageError("Standard input can be read only once.")
     with ExitStack() as stack:
         own = None
-        sources = []
+        sources: list[Source] = []
         for path in files:
             name = path if len(files) > 1 else ""
-            if path == "-":
-                own = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="newsburst-")))
-                copy = own / "stdin"
-                with copy.open("wb") as file:
-                    shutil.copyfileobj(sys.stdin.buffer, file)
+            if path == "-" or not Path(path).is_file():
+                own = own or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="newsburst-")))
+                copy = own / f"input-{len(sources)}"
+                with (
+                    copy.open("wb") as file,
+                    nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as pipe,
+                ):
+                    shutil.copyfileobj(pipe, file)
                 _, begin = next(lines(str(copy)), (0, b""))
                 sources.append(Source(str(copy), form or format_by_content(begin or b""), encoding, name))
             else:

@@ -81,19 +81,19 @@ def _open(work: Work, first: NDArray[np.int32]) -> Collection:
 def _put_together(work: Work, bands: int) -> None:
     """Write the arrays of all batches behind one another."""
     batches: int = msgspec.json.decode(work.path(SIGNED).read_bytes())["batches"]
-    shapes = [_shapes(work, number) for number in range(batches)]
-    records = sum(of["sizes"][0] for of in shapes)
-    rows = shapes[0]["signatures"][1] if shapes else 0
-    kept = sum(of["signatures"][0] for of in shapes)
+    ends = [work.load(batch_name(number), "text_ends", "id_ends", "sizes") for number in range(batches)]
+    records = sum(len(of["sizes"]) for of in ends)
+    rows = work.load(batch_name(0), "signatures")["signatures"].shape if batches else (0, 0)
+    kept = records if rows[0] else 0
     whole: dict[str, NDArray[Any]] = {
-        "texts": work.new("texts", (sum(of["texts"][0] for of in shapes),), np.uint8),
+        "texts": work.new("texts", (sum(int(of["text_ends"][-1]) for of in ends),), np.uint8),
         "text_ends": work.new("text_ends", (records + 1,), np.int64),
-        "ids": work.new("ids", (sum(of["ids"][0] for of in shapes),), np.uint8),
+        "ids": work.new("ids", (sum(int(of["id_ends"][-1]) for of in ends),), np.uint8),
         "id_ends": work.new("id_ends", (records + 1,), np.int64),
         "bad": work.new("bad", (records,), np.bool_),
         "keys": work.new("keys", (bands + 1, records), np.uint32),
         "sizes": work.new("sizes", (records,), np.uint32),
-        "signatures": work.new("signatures", (kept, rows), np.uint32),
+        "signatures": work.new("signatures", (kept, rows[1]), np.uint32),
     }
     at = text = name = 0
     whole["text_ends"][0] = whole["id_ends"][0] = 0
@@ -115,10 +115,6 @@ def _put_together(work: Work, bands: int) -> None:
 def _flush(array: NDArray[Any]) -> None:
     if isinstance(array, np.memmap):
         array.flush()
-
-
-def _shapes(work: Work, number: int) -> dict[str, tuple[int, ...]]:
-    return {name: array.shape for name, array in work.load(batch_name(number)).items()}
 
 
 def _find_copies(work: Work, parts: int) -> None:

@@ -137,8 +137,21 @@ def _room(memory: int) -> int:
     return max(memory - FIXED, memory // 4)
 
 
-def check_formats(sources: Sequence[Source]) -> None:
-    """Raises CorpusError if the records of these files cannot stand in one file."""
+def check_outputs(sources: Sequence[Source], outputs: Outputs) -> None:
+    """Raises CorpusError for what would be noticed only at the end: a folder that is not there, one file for two things."""
+    paths = [path for path in (outputs.pairs, outputs.groups, outputs.kept) if path is not None and str(path) != "-"]
+    for path in paths:
+        if not path.parent.is_dir():
+            raise CorpusError(f"{path}: there is no folder {path.parent}.")
+        if any(path.resolve() == Path(source.path).resolve() for source in sources):
+            raise CorpusError(f"{path} is read, and cannot be written at the same time.")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise CorpusError("Two outputs have the same name.")
+    if outputs.kept is not None:
+        _check_formats(sources)
+
+
+def _check_formats(sources: Sequence[Source]) -> None:
     forms = Counter(source.format for source in sources)
     if len(forms) > 1:
         raise CorpusError(
@@ -155,9 +168,7 @@ def dedupe(work: Work, asked: Asked, outputs: Outputs, *, memory: int, jobs: int
     `memory` is in bytes. Raises CorpusError, OSError, and in a strict run InvalidRecord for a malformed record.
     """
     every = outputs.pairs is not None
-    if outputs.kept is not None:
-        check_formats(asked.sources)
-
+    plan = asked.plan(every=every)
     sign_all(
         work,
         asked.sources,
@@ -182,6 +193,8 @@ def dedupe(work: Work, asked: Asked, outputs: Outputs, *, memory: int, jobs: int
         jobs=jobs,
         told=tell.joined,
     )
+    if asked.plan(every=every) != plan:
+        raise CorpusError("A file was changed while it was read. Give the same command again.")
     return _write(work, collection, asked, outputs)
 
 

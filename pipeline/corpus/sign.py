@@ -6,6 +6,7 @@ One process splits, and others do the rest. A batch that is kept is not signed a
 """
 
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -95,7 +96,7 @@ def sign(
         parser(source, task.fields)  # which may say that there are no such columns
     number = passed = 0
     while work.done(batch_name(number)):
-        passed += len(work.load(batch_name(number))["sizes"])
+        passed += len(work.load(batch_name(number), "sizes")["sizes"])
         number += 1
     if passed:
         tell.resumed(passed)
@@ -153,6 +154,7 @@ def _batches(sources: Sequence[Source], passed: int, most_bytes: int, told: Call
 
 def _end_with_parent() -> None:
     """Have this process end when the one that started it does, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for that one
     parent = parent_process()
     assert parent is not None
 

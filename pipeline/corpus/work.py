@@ -6,9 +6,8 @@ A piece is a file that is written under another name, flushed to the disk, and r
 import errno
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-PLAN = "plan.json"
+PLAN, LOCK = "plan.json", "lock"
 
 
 class CorpusError(RuntimeError):
@@ -48,10 +47,10 @@ class Work:
         with self.writing(name) as file:
             np.savez(file, allow_pickle=False, **arrays)
 
-    def load(self, name: str) -> dict[str, NDArray[Any]]:
-        """The arrays of a piece."""
+    def load(self, name: str, *arrays: str) -> dict[str, NDArray[Any]]:
+        """The arrays of a piece with these names, or all."""
         with np.load(self.path(name), allow_pickle=False) as piece:
-            return dict(piece)
+            return {array: piece[array] for array in arrays or piece}
 
     def new(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array on the disk that is to be filled. It is no piece by itself: another one must say that it is complete."""
@@ -79,8 +78,12 @@ class Work:
         return found
 
     def clear(self) -> None:
-        """Delete the folder."""
-        shutil.rmtree(self.folder)
+        """Delete all pieces, and the folder if nothing else is in it."""
+        for pattern in ("*.npy", "*.npz", "*.json", "*.part", LOCK):
+            for path in self.folder.glob(pattern):
+                path.unlink()
+        with suppress(OSError):
+            self.folder.rmdir()
 
 
 @contextmanager
@@ -91,9 +94,9 @@ def working(folder: Path, plan: Mapping[str, Any]) -> Iterator[Work]:
     """
     with told(folder):
         folder.mkdir(exist_ok=True)
-        if any(folder.iterdir()) and not (folder / PLAN).exists() and not (folder / "lock").exists():
+        if any(folder.iterdir()) and not (folder / PLAN).exists() and not (folder / LOCK).exists():
             raise CorpusError(f"{folder} holds other files. Name an empty folder with --work.")
-        with (folder / "lock").open("wb") as lock:
+        with (folder / LOCK).open("wb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
