@@ -35,6 +35,8 @@ TRANSACTION_TIMEOUT_MS = 60_000
 """Milliseconds that a transaction may be open before the broker undoes it."""
 SEND_TIMEOUT_S = 1.5 * REQUEST_TIMEOUT_MS / 1_000
 """Seconds after which a batch counts as failed, whatever the producer says."""
+FIRST_WAIT_S, JITTER_S, LONGEST_WAIT_S = 0.05, 0.1, 5.0
+"""Between two attempts: a partition that changes hands mostly takes the second, and waits for nothing else."""
 CLOSE_TIMEOUT_S = 5.0
 """Seconds that closing may take: what is on its way then is given up."""
 TRANSIENT = (
@@ -114,7 +116,7 @@ class PackedProducer:
         if self._transactional_id is not None:
             await self._to_its_end(self._transact(messages))
             return
-        async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=None, wait_max=5.0):
+        async for attempt in attempts():
             with attempt:
                 try:
                     await self._to_its_end(self._send(await self.start(), messages))
@@ -166,6 +168,18 @@ class PackedProducer:
             _, late = await asyncio.wait({stopping}, timeout=CLOSE_TIMEOUT_S)
             for task in late:  # not waited for: aiokafka waits for its requests even when it is cancelled
                 task.cancel()
+
+
+def attempts() -> stamina._core._RetryContextIterator:
+    """Attempts at what may pass, with waits between them, until one succeeds."""
+    return stamina.retry_context(
+        on=is_transient,
+        attempts=None,
+        timeout=None,
+        wait_initial=FIRST_WAIT_S,
+        wait_jitter=JITTER_S,
+        wait_max=LONGEST_WAIT_S,
+    )
 
 
 def is_transient(error: Exception) -> bool:

@@ -8,6 +8,7 @@ repeats records, and a write inside a batch that raises does not say when it is 
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -74,7 +75,10 @@ class StateStore(Generic[R, E]):
         self._state_of, self._log_end, self._after = state_of, log_end, after
         self._owned: dict[int, Partition[E]] = {}
         self._generation = 0
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """by partition: it is loaded once"""
         self._one_at_a_time = asyncio.Lock()
+        """rows of one partition are read and built at a time: they fill memory and the processor"""
         self._ahead: set[asyncio.Task[None]] = set()
         self.loading: set[int] = set()
         """partitions whose state is being built"""
@@ -108,7 +112,7 @@ class StateStore(Generic[R, E]):
         is_warm = self.standby is not None and number in self.standby
         if number not in self._owned and self._after is not None and not is_warm:
             await self._after.loaded_first()
-        async with self._one_at_a_time:
+        async with self._locks[number]:
             while number not in self._owned:
                 generation = self._generation
                 producer = PackedProducer(self._settings, f"{self._changelog.topic}-{number}")
@@ -141,8 +145,9 @@ class StateStore(Generic[R, E]):
             check_rule(warm.rule or {}, self._settings.rule())
             log.info("taken over from the standby", changelog=self._changelog.name, partition=number)
             return warm.rule, warm.states, warm.newest
-        rows = await self._read(number)
-        states, newest = await asyncio.to_thread(self._build, rows)
+        async with self._one_at_a_time:
+            rows = await self._read(number)
+            states, newest = await asyncio.to_thread(self._build, rows)
         return rows.rule, states, newest
 
     def _numbers(self) -> Collection[int]:

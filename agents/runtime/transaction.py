@@ -12,12 +12,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-import stamina
 import structlog
 from aiokafka.structs import ConsumerRecord
 
 from agents.runtime.dead_letters import FailedOn, dead_letter, work_through
-from agents.runtime.producer import Messages, is_transient
+from agents.runtime.producer import Messages, attempts
 from agents.runtime.state import Partition, StateStore
 
 log = structlog.get_logger()
@@ -26,8 +25,6 @@ MAX_FAULTS = 10
 """Records that a stage may fail on without any that it can work on."""
 BUDGET_S = 10.0
 """Seconds of the processor that a record may take."""
-LONGEST_WAIT_S = 5.0
-"""The longest wait between two attempts."""
 
 E = TypeVar("E")
 
@@ -48,7 +45,7 @@ async def transact(
     others are worked on without it; when more than MAX_FAULTS are all there is, the last error is raised.
     """
     generation = store.generation
-    async for attempt in stamina.retry_context(on=is_transient, attempts=None, timeout=None, wait_max=LONGEST_WAIT_S):
+    async for attempt in attempts():
         with attempt:
             if generation != store.generation and attempt.num > 1:
                 break

@@ -332,3 +332,75 @@ def test_the_shingles_of_long_texts_are_longer(tmp_path):
     assert "Shingles of 9 characters" in run("long.jsonl").stdout
     assert "Shingles of 3 words" in run("long.jsonl", "--words").stdout
     assert "Shingles of 4 words" in run("long.jsonl", "--words", "--width", 4).stdout
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path):
+    write(tmp_path / "in.jsonl", edited(50))
+    run("in.jsonl", "--out", "out.jsonl")
+    os.mkfifo(tmp_path / "pipe")
+    feeding = subprocess.Popen(["sh", "-c", "cat in.jsonl > pipe"], cwd=tmp_path)
+    run("pipe", "--format", "jsonl", "--out", "piped.jsonl")
+    feeding.wait()
+    assert (tmp_path / "piped.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "in.jsonl"], "in.jsonl is read, and cannot be written at the same time"),
+        (["--pairs", "a", "--groups", "./a"], "Two outputs have the same name"),
+        (["--groups", "gone/groups.jsonl"], "there is no folder gone"),
+    ],
+)
+def test_outputs_are_checked_before_the_work(tmp_path, arguments, said):
+    content = write(tmp_path / "in.jsonl", ["a story"] * 3).read_bytes()
+    assert said in run("in.jsonl", *arguments, ok=False).output
+    assert (tmp_path / "in.jsonl").read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch):
+    from pipeline.corpus import dedupe
+
+    write(tmp_path / "in.jsonl", ["a story"] * 3)
+    join_bands = dedupe.join_bands
+
+    def meanwhile(*arguments, **named):
+        write(tmp_path / "in.jsonl", ["another story"] * 4)
+        join_bands(*arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dedupe, "join_bands", meanwhile)
+        assert "was changed while it was read" in run("in.jsonl", "--out", "out.jsonl", ok=False).output
+    assert not (tmp_path / "out.jsonl").exists()
+    run("in.jsonl", "--out", "out.jsonl")
+    assert len(lines_of(tmp_path / "out.jsonl")) == 1
+
+
+def test_a_work_folder_is_left_with_what_is_not_ours(tmp_path):
+    write(tmp_path / "in.jsonl", ["a story"] * 3)
+    (tmp_path / "work").mkdir()
+    run("in.jsonl", "--work", "work")
+    assert not (tmp_path / "work").exists()
+
+
+def test_ctrl_c_ends_all_processes_in_peace(tmp_path):
+    write(tmp_path / "in.jsonl", edited(60_000))
+    process = subprocess.Popen(
+        command("in.jsonl", "--out", "out.jsonl"),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not [*tmp_path.glob(".newsburst-dedupe-*/batch-*.npz")]:
+        assert process.poll() is None
+        time.sleep(0.02)
+    children = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in {1, 130}
+    assert "Traceback" not in said
+    _, alive = psutil.wait_procs(children, 10)
+    assert not alive
