@@ -33,6 +33,8 @@ E = TypeVar("E")
 RECORDS_AT_ONCE = 100
 """Rows that are taken in without a break: other agents wait that long for the processor."""
 WAIT_MS = 100
+FETCH_MS = 50
+"""How long a broker may keep a fetch waiting: when a partition is taken over, the others are fetched anew only after that."""
 CAUGHT_UP_S = 3.0
 """Seconds in which the last rows must have come; else the state is loaded."""
 RETRY_S = 2.0
@@ -109,7 +111,8 @@ class Standby(Generic[R, E]):
     async def _keep(self) -> None:
         async with admin(self._settings) as client:
             numbers = sorted(of.partition for of in await partitions(client, [self._changelog.topic]))
-        async with consuming(self._settings, max_partition_fetch_bytes=int(LARGEST_MESSAGE)) as consumer:
+        options = {"max_partition_fetch_bytes": int(LARGEST_MESSAGE), "fetch_max_wait_ms": FETCH_MS}
+        async with consuming(self._settings, **options) as consumer:
             self._consumer, assigned = consumer, set[int]()
             while True:
                 for number in numbers:
