@@ -404,3 +404,13 @@ def test_ctrl_c_ends_all_processes_in_peace(tmp_path):
     assert "Traceback" not in said
     _, alive = psutil.wait_procs(children, 10)
     assert not alive
+
+
+def test_without_compiled_kernels_the_files_are_the_same(tmp_path):
+    write(tmp_path / "in.jsonl", edited(300))
+    run("in.jsonl", *ASKED)
+    compiled = outputs(tmp_path)
+    program = "import sys; sys.modules['numba'] = None; from pipeline.cli import main; main()"
+    arguments = [sys.executable, "-c", program, "dedupe", "in.jsonl", *ASKED]
+    subprocess.run(arguments, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert outputs(tmp_path) == compiled
