@@ -146,7 +146,15 @@ def told(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def whole_file(path: Path, suffix: str = ".part") -> Iterator[IO[bytes]]:
-    """A file that is there under its name once all of it is written, and under that with a suffix before."""
+    """A file that is there under its name once all of it is written, and under that with a suffix before.
+
+    Of a link, the file is written to which it leads. Devices and pipes are written to as they are.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     part = path.with_name(f"{path.name}{suffix}")
     try:
         with part.open("wb") as file:

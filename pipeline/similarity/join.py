@@ -9,10 +9,12 @@ A pair is looked at in the first band that it shares. Where only groups are want
 are in one group already: so a thousand near copies cost a thousand comparisons, and not half a million.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.similarity.compiled import kernel, unlocked_kernel
+from pipeline.similarity.compiled import handle, kernel, unlocked_kernel
 from pipeline.similarity.shingles_compiled import Shingles, common, cut, index, new_shingles
 from pipeline.similarity.sign_texts import Scheme, Texts
 
@@ -25,6 +27,21 @@ ROOM = 1_024
 """Edges that there is room for at first."""
 NUMBER = np.uint64(2**32 - 1)
 """The bits of a sorted key that are the text's number."""
+
+
+@handle
+@dataclass(slots=True)
+class Documents:
+    """What a join knows of the texts."""
+
+    texts: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    sizes: NDArray[np.uint32]
+    keys: NDArray[np.uint32]
+    parents: NDArray[np.int32]
+    """the forest of groups; empty where every edge is wanted"""
+    rows: NDArray[np.uint32]
+    """signatures; without rows where nothing is estimated"""
 
 
 def runs(keys: NDArray[np.uint32], counts: NDArray[np.bool_], part: int, parts: int) -> NDArray[np.uint64]:
@@ -93,30 +110,26 @@ def join(
     With `parents`, a forest of groups that it changes, only edges that join two groups. With `signatures` the similarity is
     estimated: the share of equal rows. Compiled, it lets other threads run meanwhile.
     """
-    every, estimated = parents is None, signatures is not None
+    documents = Documents(
+        texts.bytes,
+        texts.ends,
+        sizes,
+        keys,
+        np.empty(0, np.int32) if parents is None else parents,
+        np.empty((0, 0), np.uint32) if signatures is None else signatures,
+    )
     room = new_shingles(scheme.width, words=scheme.unit == "words")
     other = new_shingles(scheme.width, words=scheme.unit == "words")
-    forest = np.empty(0, np.int32) if parents is None else parents
-    rows = np.empty((0, 0), np.uint32) if signatures is None else signatures
-    return _join(packed, band, keys, sizes, texts.bytes, texts.ends, room, other, least, forest, every, rows, estimated)
+    return _join(packed, band, documents, room, other, least)
 
 
 @unlocked_kernel
 def _join(
-    packed: NDArray[np.uint64],
-    band: int,
-    keys: NDArray[np.uint32],
-    sizes: NDArray[np.uint32],
-    texts: NDArray[np.uint8],
-    ends: NDArray[np.int64],
-    room: Shingles,
-    other: Shingles,
-    least: float,
-    parents: NDArray[np.int32],
-    every: bool,
-    rows: NDArray[np.uint32],
-    estimated: bool,
+    packed: NDArray[np.uint64], band: int, documents: Documents, room: Shingles, other: Shingles, least: float
 ) -> Edges:
+    texts, ends, sizes, keys = documents.texts, documents.ends, documents.sizes, documents.keys
+    parents, rows = documents.parents, documents.rows
+    every, estimated = len(parents) == 0, rows.shape[1] > 0
     edges, count = np.empty((ROOM, 4), np.int64), 0
     start = 0
     while start < len(packed):

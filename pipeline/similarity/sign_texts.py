@@ -68,7 +68,7 @@ def sign_texts(texts: Texts, scheme: Scheme, *, keep: bool = False, seed: int = 
     a, b = coefficients(needed, seed)
     room = new_shingles(scheme.width, words=scheme.unit == "words")
     way = _sign if COMPILED else _sign_by_numpy
-    way(texts.bytes, texts.ends, room, a, b, scheme.bands, scheme.rows, keys, sizes, signatures)
+    way(texts.bytes, texts.ends, room, a, b, scheme.rows, keys, sizes, signatures)
     return Signed(keys, sizes, signatures)
 
 
@@ -79,12 +79,12 @@ def _sign(
     room: Shingles,
     a: NDArray[np.uint32],
     b: NDArray[np.uint32],
-    bands: int,
     rows: int,
     keys: NDArray[np.uint32],
     sizes: NDArray[np.uint32],
     signatures: NDArray[np.uint32],
 ) -> None:
+    bands = len(keys) - 1
     own = np.empty(len(a), np.uint32)
     for number in range(len(sizes)):
         text = texts[ends[number] : ends[number + 1]]
@@ -104,7 +104,6 @@ def _sign_by_numpy(
     room: Shingles,
     a: NDArray[np.uint32],
     b: NDArray[np.uint32],
-    bands: int,
     rows: int,
     keys: NDArray[np.uint32],
     sizes: NDArray[np.uint32],
@@ -112,6 +111,7 @@ def _sign_by_numpy(
 ) -> None:
     """The same, where kernels are not compiled."""
     unit: Unit = "words" if room.words else "characters"
+    bands = len(keys) - 1
     for number in range(len(sizes)):
         text = texts[ends[number] : ends[number + 1]]
         raw = text.tobytes()

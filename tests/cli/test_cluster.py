@@ -26,7 +26,7 @@ from tests.sample import RECEIVED, lines, stories
 from tests.storage.dump import dump
 
 ROOT = Path(__file__).parents[2]
-COUNT = 4_000
+COUNT = 3_000
 
 
 @pytest.fixture

@@ -128,12 +128,12 @@ ASKED = ("--pairs", "out.pairs", "--groups", "out.groups", "--out", "out.jsonl")
 
 def test_neither_jobs_nor_memory_nor_packing_change_a_byte(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.corpus.sign.MOST", 100)
-    write(tmp_path / "in.jsonl", edited(1_000))
+    write(tmp_path / "in.jsonl", edited(500))
     found = []
-    for jobs, memory in ((1, "4g"), (2, "1m"), (3, "2g")):
+    for jobs, memory in ((1, "4g"), (2, "1m")):
         run("in.jsonl", *ASKED, "--jobs", jobs, "--memory", memory)
         found.append(outputs(tmp_path))
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     run("in.jsonl", "--out", "packed.jsonl.zst")
     run("packed.jsonl.zst", "--out", "again.jsonl.gz")
     run("again.jsonl.gz", "--out", "plain.jsonl")
@@ -144,9 +144,9 @@ def command(*arguments):
     return [sys.executable, "-m", "pipeline.command", "dedupe", *map(str, arguments)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_run_that_is_killed_anywhere_goes_on_and_writes_the_same(tmp_path, seed):
-    texts = edited(60_000, seed)
+    texts = edited(40_000, seed)
     arguments = command(write(tmp_path / "in.jsonl", texts), *ASKED, "--work", "work", "--jobs", 2)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     begun = time.monotonic()
@@ -414,3 +414,16 @@ def test_without_compiled_kernels_the_files_are_the_same(tmp_path):
     arguments = [sys.executable, "-c", program, "dedupe", "in.jsonl", *ASKED]
     subprocess.run(arguments, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert outputs(tmp_path) == compiled
+
+
+def test_devices_pipes_and_links_are_written_to_and_not_replaced(tmp_path):
+    write(tmp_path / "in.jsonl", ["a story"] * 3)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("file")
+    with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reading:
+        run("in.jsonl", "--pairs", "pipe", "--groups", "/dev/null", "--out", "link")
+        assert reading.communicate()[0].count(b"\n") == 3
+    assert (tmp_path / "pipe").is_fifo()
+    assert Path(os.devnull).is_char_device()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes().count(b"\n") == 1

@@ -42,7 +42,7 @@ def test_the_lectures_two_examples():
 
 
 def articles(count, seed=4):
-    """Texts of some 200 words from real headlines; every other one is an earlier one with a few words changed."""
+    """Texts of some 100 words from real headlines; every other one is an earlier one with a few words changed."""
     choose = random.Random(seed)
     titles = [story.title for story in stories()]
     words = [word for title in titles[:2_000] for word in title.split()]
@@ -50,11 +50,11 @@ def articles(count, seed=4):
     for number in range(count):
         if number % 2:
             parts = choose.choice(texts[-20:]).split()
-            for _ in range(choose.randint(0, 12)):
+            for _ in range(choose.randint(0, 6)):
                 parts[choose.randrange(len(parts))] = choose.choice(words)
             texts.append(" ".join(parts))
         else:
-            texts.append(" ".join(choose.sample(titles, 20)))
+            texts.append(" ".join(choose.sample(titles, 10)))
     return texts
 
 
