@@ -89,7 +89,8 @@ def curve_command(
         try:
             choices = (Choice(*bands_for(similarity, recall, size)),)
         except ValueError as error:
-            raise click.UsageError(f"{error} --size says how many there may be.") from None
+            raise click.UsageError(str(error)) from None
+    choices = tuple(dict.fromkeys(choices))
     measured = None
     if sample is not None:
         unit: Unit = "words" if words else "characters"

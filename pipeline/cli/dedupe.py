@@ -12,6 +12,7 @@ import numpy as np
 
 from pipeline.cli.documents import Bytes, document_options, progress, sources_of
 from pipeline.cli.output import STORIES, counted, print_json
+from pipeline.codec import InvalidRecord
 from pipeline.corpus.dedupe import Asked, Outputs, Summary, check_outputs, dedupe, default_width
 from pipeline.corpus.documents import Fields
 from pipeline.corpus.groups import Keep
@@ -111,7 +112,14 @@ def dedupe_command(
         folder = work or (own / "work" if own else Path(f".newsburst-dedupe-{name}"))
         of = stack.enter_context(working(folder, plan))
         told = stack.enter_context(progress(sources, folder, "comparing", bands))
-        summary = dedupe(of, asked, outputs, memory=memory, jobs=jobs or len(os.sched_getaffinity(0)), tell=told)
+        try:
+            summary = dedupe(of, asked, outputs, memory=memory, jobs=jobs or len(os.sched_getaffinity(0)), tell=told)
+        except InvalidRecord:  # the file will be another one when the command is given again
+            of.clear()
+            raise
+        except KeyboardInterrupt:
+            click.echo("Stopped. The same command goes on where it was.", err=True)
+            raise
         of.clear()
     if as_json:
         print_json(msgspec.to_builtins(summary) | {"scheme": msgspec.to_builtins(asked.scheme)})
@@ -128,7 +136,7 @@ def _bands_and_rows(
         try:
             return bands_for(similarity, recall, size)
         except ValueError as error:
-            raise click.UsageError(f"{error} --size says how many there may be.") from None
+            raise click.UsageError(str(error)) from None
     rows = rows or size // bands
     if not rows:
         raise click.UsageError(f"{bands} bands need at least as many rows; --size is {size}.")
@@ -144,7 +152,8 @@ def _print(summary: Summary, asked: Asked, outputs: Outputs) -> None:
             f"{summary.near_copies:,} near-duplicates, {counted(summary.groups, 'group', 'groups')}"
         ),
         (
-            f"Shingles of {scheme.width} {scheme.unit}; {scheme.bands} bands of {scheme.rows} rows, which find "
+            f"Shingles of {scheme.width} {scheme.unit}; {counted(scheme.bands, 'band', 'bands')} of "
+            f"{counted(scheme.rows, 'row', 'rows')}, which find "
             f"{found:.2%} of the pairs of similarity {asked.least:g}"
         ),
     ]

@@ -1,5 +1,6 @@
 """`newsburst similar`: which documents of an archive are similar to a text."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from pipeline.codec import InvalidRecord
 from pipeline.corpus.collection import collect
 from pipeline.corpus.dedupe import default_width, plan_of, sign_all
 from pipeline.corpus.documents import Fields, parser
-from pipeline.corpus.index import Index, build, load
+from pipeline.corpus.index import Index, build, is_index, load
 from pipeline.corpus.records import Format, records
 from pipeline.corpus.work import working
 from pipeline.printed import shown
@@ -78,14 +79,16 @@ def similar_command(
         try:
             bands, rows = bands_for(similarity, recall, size)
         except ValueError as error:
-            raise click.UsageError(f"{error} --size says how many there may be.") from None
+            raise click.UsageError(str(error)) from None
         unit: Unit = "words" if words else "characters"
-        folder = index.with_name(f"{index.name}.work")
+        _check_index(index, files)
         with sources_of(files, form, encoding) as (sources, own):
             scheme = Scheme(unit, width or default_width(sources, fields, unit), bands, rows, bands * rows)
-            folder = own / "work" if own else folder
+            plan = plan_of(sources, fields, scheme)
+            name = hashlib.blake2b(msgspec.json.encode(plan), digest_size=6).hexdigest()
+            folder = own / "work" if own else Path(f".newsburst-similar-{name}")
             with (
-                working(folder, plan_of(sources, fields, scheme)) as work,
+                working(folder, plan) as work,
                 progress(sources, folder, "indexing", 1) as tell,
             ):
                 sign_all(
@@ -96,42 +99,64 @@ def similar_command(
         click.echo(f"{counted(count, 'document', 'documents')} in {index}", err=as_json)
     elif to is None:
         raise click.UsageError("Give FILE... to make the index, or --to to ask it.")
+    elif words or width:
+        raise click.UsageError("--words and --width are chosen when the index is made.")
     if to is None:
         return
     of = load(index)
-    answers: list[tuple[str, list[dict[str, Any]]]] = []
-    for name, asked, own_number in _asked(of, to, fields, form, encoding):
+    answers: list[tuple[str, str, list[dict[str, Any]]]] = []
+    for kind, name, asked, own_number in _asked(of, to, fields, form, encoding):
         found = of.similar(asked, similarity, limit + 1) if within is None else of.within(asked, within, limit + 1)
         matches = [match for match in found if match.number != own_number][:limit]
-        answers.append((name, [_row(of, *match) for match in matches]))
+        answers.append((kind, name, [_row(of, *match) for match in matches]))
     if as_json:
-        print_json([{"to": name, "similar": rows} for name, rows in answers])
+        print_json([{"to": name, "similar": rows} for _, name, rows in answers])
         return
-    for name, found_rows in answers:
-        title = f"Similar to {shown(name[:SHOWN])}"
+    for kind, name, found_rows in answers:
+        title = f"Similar to {kind} {shown(name[:SHOWN])}"
         if found_rows:
             print_rows(found_rows, ["similarity", "distance", "id", "text"], title)
         else:
             click.echo(f"{title}: nothing")
 
 
-def _asked(index: Index, to: str, fields: Fields, form: Format | None, encoding: str) -> Iterator[tuple[str, str, int]]:
-    """What is asked for: a name, the text, and the number of the document that it is, -1 if it is none."""
+def _check_index(index: Path, files: tuple[str, ...]) -> None:
+    """An index is never written over a file of documents."""
+    if any(path != "-" and Path(path).resolve() == index.resolve() for path in files):
+        raise click.UsageError(f"{index} is read, and cannot be written at the same time.")
+    if index.is_file() and index.stat().st_size and not is_index(index):
+        raise click.UsageError(f"{index} is there, and is no index. Name another file, or delete it.")
+
+
+def _asked(
+    index: Index, to: str, fields: Fields, form: Format | None, encoding: str
+) -> Iterator[tuple[str, str, str, int]]:
+    """What is asked for: its kind, its name, the text, and the number of the document that it is, -1 if it is none."""
     if to == "-" or Path(to).is_file():
         with sources_of((to,), form, encoding) as (sources, _):
             for source in sources:
                 parse = parser(source, fields)
-                for record in records(source):
+                for line, raw, error in records(source):
                     try:
-                        identity, text = parse(record.raw)
-                    except InvalidRecord as error:
-                        raise InvalidRecord(f"{source.path}, line {record.line}: {record.error or error}") from None
-                    yield (identity.decode() or f"line {record.line}"), text, -1
+                        if error:
+                            raise InvalidRecord(error)  # noqa: TRY301 - both kinds are told with their line
+                        identity, text = parse(raw)
+                    except InvalidRecord as wrong:
+                        click.echo(shown(f"{to}, line {line}: {wrong}"), err=True)
+                    else:
+                        yield (
+                            "document",
+                            str(msgspec.json.decode(identity)) if identity else f"on line {line}",
+                            text,
+                            -1,
+                        )
     elif numbers := index.numbers_of(to):
         for number in numbers:
-            yield to, index.text(number), number
+            yield "document", to, index.text(number), number
+    elif to.strip():
+        yield "the text", to, to, -1
     else:
-        yield to, to, -1
+        raise click.UsageError("--to is empty: give a text, an id or a file.")
 
 
 def _row(index: Index, number: int, similarity: float, distance: int) -> dict[str, Any]:

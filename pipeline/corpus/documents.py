@@ -76,7 +76,10 @@ def _csv_parser(source: Source, fields: Fields) -> Callable[[str], Document]:
     of = _fields_parser(fields)
 
     def parse(text: str) -> Document:
-        (values,) = csv.reader([text], strict=True)
+        try:
+            (values,) = csv.reader([text], strict=True)
+        except (csv.Error, ValueError) as error:
+            raise InvalidRecord(f"Not CSV: {error}.") from None
         if len(values) != len(names):
             raise InvalidRecord(f"There are {len(values)} fields; the header has {len(names)}.")
         return of(dict(zip(names, values, strict=True)))

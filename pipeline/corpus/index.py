@@ -7,10 +7,11 @@ A text is looked up in each band; what is found is ranked by the exact Jaccard s
 others, eight bytes each: for one text that takes milliseconds, and it is exact at any distance.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import msgspec
 import numpy as np
@@ -20,7 +21,6 @@ from pipeline.corpus.canonical import canonical
 from pipeline.corpus.collection import Collection
 from pipeline.corpus.work import CorpusError, told, whole_file
 from pipeline.similarity import simhash
-from pipeline.similarity.bag import bag
 from pipeline.similarity.join import NUMBER, runs, similarities
 from pipeline.similarity.sign_texts import Scheme, Texts, pack, sign_texts
 
@@ -121,7 +121,7 @@ def _one(texts: Texts, number: int) -> bytes:
 
 def fingerprint(text: str) -> int:
     """The SimHash of a text's words, as often as they occur."""
-    return simhash.fingerprint(bag(canonical(text, "words").split()))
+    return simhash.fingerprint(Counter(canonical(text, "words").split()))
 
 
 def build(collection: Collection, scheme: Scheme, path: Path) -> int:
@@ -131,7 +131,7 @@ def build(collection: Collection, scheme: Scheme, path: Path) -> int:
     sizes = np.asarray(collection.sizes)[kept]
     bands = [runs(collection.keys[band][kept], sizes > 0, 0, 1) for band in range(scheme.bands)]
     fingerprints = np.array([fingerprint(_one(texts, number).decode()) for number in range(len(kept))], np.uint64)
-    with told(path.parent), whole_file(path) as file:
+    with told(path), whole_file(path) as file:
         np.savez(
             file,
             allow_pickle=False,
@@ -146,6 +146,15 @@ def build(collection: Collection, scheme: Scheme, path: Path) -> int:
             fingerprints=fingerprints,
         )
     return len(kept)
+
+
+def is_index(path: Path) -> bool:
+    """Whether a file looks like an index: it may be written over then."""
+    try:
+        with ZipFile(path) as file:
+            return "form.npy" in file.namelist()
+    except (BadZipFile, OSError):
+        return False
 
 
 def _taken(texts: Texts, numbers: NDArray[np.int64]) -> Texts:

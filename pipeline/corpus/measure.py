@@ -12,6 +12,7 @@ from pipeline.codec import InvalidRecord
 from pipeline.corpus.canonical import canonical
 from pipeline.corpus.documents import Fields, parser
 from pipeline.corpus.records import Source, records
+from pipeline.corpus.work import CorpusError
 from pipeline.similarity.curve import candidate_probability
 from pipeline.similarity.join import similarities
 from pipeline.similarity.shingles import Unit
@@ -89,6 +90,8 @@ def first_texts(sources: Sequence[Source], fields: Fields, most: int) -> list[st
 def measure(texts: Sequence[str], unit: Unit, width: int, choices: Sequence[Choice]) -> Sample:
     """Compare all pairs of texts that have shingles, exactly, and see which share a band."""
     found = [text for text in (canonical(text, unit) for text in texts) if text]
+    if len(found) < 2:
+        raise CorpusError(f"A sample has at least two documents with text; this has {len(found)}.")
     packed = pack(found)
     size = max(choice.bands * choice.rows for choice in choices)
     left, right = np.triu_indices(len(found), 1)

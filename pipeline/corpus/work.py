@@ -134,6 +134,8 @@ def told(folder: Path) -> Iterator[None]:
     """Say in one sentence what the system refuses. Raises CorpusError in the place of OSError."""
     try:
         yield
+    except BrokenPipeError:  # who read our output has enough
+        raise
     except OSError as error:
         where = error.filename or folder
         if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
@@ -150,11 +152,11 @@ def whole_file(path: Path, suffix: str = ".part") -> Iterator[IO[bytes]]:
 
     Of a link, the file is written to which it leads. Devices and pipes are written to as they are.
     """
-    path = path.resolve()
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
         return
+    path = path.resolve()
     part = path.with_name(f"{path.name}{suffix}")
     try:
         with part.open("wb") as file:

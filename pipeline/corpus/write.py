@@ -28,7 +28,7 @@ def output(path: Path) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with told(path.parent), whole_file(path) as file, packing(file, path.suffix) as packed:
+    with told(path), whole_file(path) as file, packing(file, path.suffix) as packed:
         yield packed
 
 

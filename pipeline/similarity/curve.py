@@ -24,14 +24,18 @@ def bands_for(similarity: float, recall: float, size: int) -> tuple[int, int]:
 
     Of those the ones with the longest bands, which fewest other pairs share. Raises ValueError if there are none.
     """
+    if not (0.0 < similarity <= 1.0 and 0.0 < recall < 1.0):
+        raise ValueError(
+            f"A similarity above 0 and up to 1 and a recall between 0 and 1 are wanted, not {similarity} and {recall}."
+        )
     for rows in range(size, 0, -1):
         missed = 1.0 - similarity**rows
         bands = 1 if missed == 0 else ceil(log(1.0 - recall) / log(missed)) if missed < 1 else size + 1
         if bands * rows <= size:
             return max(1, bands), rows
     raise ValueError(
-        f"Signatures of {size} rows do not find pairs of similarity {similarity} with probability {recall}. Ask for more rows, "
-        "or for less."
+        f"Signatures of {size} rows do not find pairs of similarity {similarity} with probability {recall}. Ask for a larger "
+        "size, or for less."
     )
 
 

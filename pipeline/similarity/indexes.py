@@ -1,5 +1,6 @@
 """Indexes that find similar items: by bands of MinHash signatures, and by blocks of SimHash fingerprints."""
 
+from operator import index
 from pathlib import Path
 from typing import Any, Self
 from zipfile import BadZipFile
@@ -33,7 +34,7 @@ class BandIndex:
     """
 
     def __init__(self, bands: int, rows: int) -> None:
-        if not 1 <= bands <= MAX_BANDS or rows < 1:
+        if not 1 <= index(bands) <= MAX_BANDS or index(rows) < 1:
             raise ValueError(f"There are 1 to {MAX_BANDS} bands of at least one row, not {bands} x {rows}.")
         self.bands, self.rows = bands, rows
         self._buckets = new_buckets(bands, UNBOUNDED, MIN_SLOTS)
@@ -53,9 +54,12 @@ class BandIndex:
 
     def fit(self, signatures: NDArray[np.uint32], y: object = None) -> Self:  # noqa: ARG002 - as scikit-learn calls it
         """Add signatures, one a line."""
+        signatures = np.asarray(signatures)
+        if signatures.ndim != 2:
+            raise ValueError(f"Signatures are a table, one a line; this has the shape {signatures.shape}.")
         if len(signatures):
             self._check(signatures[0])
-            _insert_all(self._buckets, np.ascontiguousarray(signatures, np.uint32), self.rows)
+            _insert_all(self._buckets, np.ascontiguousarray(signatures), self.rows)
             self._size += len(signatures)
         return self
 
@@ -82,13 +86,17 @@ class BandIndex:
     def load(cls, path: str | Path) -> Self:
         """The index that `save` wrote. Raises OSError, and ValueError if the file is none."""
         arrays = _arrays(path, {"shape", "keys"})
-        bands, rows = arrays["shape"].tolist()
-        index = cls(bands, rows)
-        _insert_keys(index._buckets, arrays["keys"])
-        index._size = len(arrays["keys"])
-        return index
+        shape, keys = arrays["shape"], arrays["keys"]
+        if shape.shape != (2,) or shape.dtype.kind != "i" or keys.dtype != np.uint32 or keys.shape[1:] != (shape[0],):
+            raise ValueError(f"{path} is no index of bands, or is damaged.")
+        made = cls(int(shape[0]), int(shape[1]))
+        _insert_keys(made._buckets, keys)
+        made._size = len(keys)
+        return made
 
     def _check(self, signature: NDArray[np.uint32]) -> None:
+        if np.ndim(signature) != 1 or getattr(signature, "dtype", None) != np.uint32:
+            raise ValueError("A signature is an array of unsigned 32-bit integers, as MinHash makes them.")
         if len(signature) < self.bands * self.rows:
             raise ValueError(
                 f"{self.bands} bands of {self.rows} rows need {self.bands * self.rows}; this has {len(signature)}."
@@ -120,12 +128,17 @@ class BlockIndex:
         return self._fingerprints[: len(self)]
 
     def fit(self, fingerprints: NDArray[np.uint64], y: object = None) -> Self:  # noqa: ARG002 - as scikit-learn calls it
-        """Add fingerprints: unsigned 64-bit integers."""
+        """Add fingerprints: unsigned 64-bit integers. Raises TypeError, OverflowError or ValueError for what is none."""
+        given = np.asarray(fingerprints)
+        if given.dtype != np.uint64:
+            given = np.array([index(fingerprint) for fingerprint in fingerprints], np.uint64)
+        if given.ndim != 1:
+            raise ValueError(f"Fingerprints are a list of integers; this has the shape {given.shape}.")
         if len(self):
-            for fingerprint in fingerprints:
-                self.add(int(fingerprint))
+            for fingerprint in given.tolist():
+                self.add(fingerprint)
         else:
-            self._fingerprints = np.array(fingerprints, np.uint64)
+            self._fingerprints = given.copy()
             self._nearby = Nearby.of(self._fingerprints)
         return self
 
@@ -138,7 +151,7 @@ class BlockIndex:
 
     def query(self, fingerprint: int, bits: int = 3) -> Numbers:
         """The numbers of all items that differ in at most so many bits, ascending. Raises ValueError beyond 7 bits."""
-        return self._nearby.query(int(fingerprint), bits)
+        return self._nearby.query(index(fingerprint), index(bits))
 
     def save(self, path: str | Path) -> None:
         """Write the index to a file, in numpy's format."""
@@ -155,7 +168,7 @@ def _arrays(path: str | Path, names: set[str]) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
-    except (EOFError, ValueError, AttributeError, BadZipFile) as error:
+    except (EOFError, ValueError, AttributeError, TypeError, BadZipFile) as error:
         raise ValueError(f"{path} is no index: {error}.") from None
     if set(arrays) != names:
         raise ValueError(f"{path} is no index of this kind: it has {', '.join(sorted(arrays))}.")

@@ -66,7 +66,8 @@ def sign_texts(texts: Texts, scheme: Scheme, *, keep: bool = False, seed: int = 
     keys, sizes = np.zeros((scheme.bands + 1, count), np.uint32), np.zeros(count, np.uint32)
     signatures = np.empty((count if keep else 0, needed), np.uint32)
     a, b = coefficients(needed, seed)
-    room = new_shingles(scheme.width, words=scheme.unit == "words")
+    longest = int(np.diff(texts.ends).max(initial=1))  # wider runs than a text are the text
+    room = new_shingles(max(1, min(scheme.width, longest)), words=scheme.unit == "words")
     way = _sign if COMPILED else _sign_by_numpy
     way(texts.bytes, texts.ends, room, a, b, scheme.rows, keys, sizes, signatures)
     return Signed(keys, sizes, signatures)

@@ -2,20 +2,29 @@
 
 import math
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from operator import index
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.similarity import simhash
-from pipeline.similarity.bag import bag
 from pipeline.similarity.compiled import COMPILED
 from pipeline.similarity.minhash import sign_tokens
 from pipeline.similarity.minhash_compiled import sign_rows
 from pipeline.similarity.shingles import SHORT, Unit
 from pipeline.similarity.sign_texts import Scheme, pack, sign_texts
 from pipeline.similarity.universal import ROWS, coefficients
+
+MAX_SIZE = 1_000_000
+
+
+def _check_list(texts: object) -> None:
+    """A string has a length and items, too, and is never meant."""
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"A list is wanted, with an item for each text; this is one {type(texts).__name__}.")
 
 
 class MinHash:
@@ -33,8 +42,8 @@ class MinHash:
     """
 
     def __init__(self, size: int = ROWS, seed: int = 0) -> None:
-        if size < 1:
-            raise ValueError(f"A signature has at least one row, not {size}.")
+        if not 1 <= index(size) <= MAX_SIZE:
+            raise ValueError(f"A signature has 1 to {MAX_SIZE:,} rows, not {size}.")
         self.size, self.seed = size, seed
 
     def fit(self, sets: object = None, y: object = None) -> Self:  # noqa: ARG002 - as scikit-learn calls it
@@ -43,6 +52,7 @@ class MinHash:
 
     def transform(self, sets: Sequence[Collection[str]]) -> NDArray[np.uint32]:
         """The signatures of sets of tokens, one a line; repeated tokens count once. The empty set has the largest values."""
+        _check_list(sets)
         a, b = coefficients(self.size, self.seed)
         signatures = np.empty((len(sets), self.size), np.uint32)
         for tokens, signature in zip(sets, signatures, strict=True):
@@ -65,6 +75,7 @@ class MinHash:
         >>> bool((minhash.transform_texts([text], 5) == minhash.transform([shingles(text, 5)])).all())
         True
         """
+        _check_list(texts)
         if width < 1:
             raise ValueError(f"A shingle has at least one of the {unit}, not {width}.")
         scheme = Scheme(unit, width, 1, self.size, self.size)
@@ -72,17 +83,19 @@ class MinHash:
 
     @staticmethod
     def similarity(left: NDArray[np.uint32], right: NDArray[np.uint32]) -> float:
-        """The estimated Jaccard similarity. Raises ValueError if the signatures have different sizes."""
-        if left.shape != right.shape:
-            raise ValueError(f"Signatures of {len(left)} and {len(right)} rows cannot be compared.")
+        """The estimated Jaccard similarity of two. Raises ValueError if they have different sizes, or are more than two."""
+        if left.ndim != 1 or left.shape != right.shape:
+            raise ValueError(f"Two signatures of one size are compared, not {left.shape} and {right.shape}.")
         return float(np.count_nonzero(left == right)) / len(left)
 
     def standard_error(self, similarity: float) -> float:
-        """The standard deviation of estimates of this similarity.
+        """The standard deviation of estimates of this similarity. Raises ValueError for what is none.
 
         >>> MinHash(size=100).standard_error(0.5)
         0.05
         """
+        if not 0.0 <= similarity <= 1.0:
+            raise ValueError(f"A similarity is from 0 to 1, not {similarity}.")
         return math.sqrt(similarity * (1.0 - similarity) / self.size)
 
 
@@ -102,11 +115,12 @@ class SimHash:
         return self
 
     def transform(self, texts: Sequence[Mapping[str, int] | Sequence[str]]) -> NDArray[np.uint64]:
-        """The fingerprints of texts: tokens with whole weights, or tokens as often as they occur.
+        """The fingerprints of texts: a mapping of tokens to whole weights, or tokens, which weigh as often as they occur.
 
         Weights of a text together are below 2**31.
         """
-        weights = (text if isinstance(text, Mapping) else bag(text) for text in texts)
+        _check_list(texts)
+        weights = (text if isinstance(text, Mapping) else Counter(text) for text in texts)
         return np.array([simhash.fingerprint(weight) for weight in weights], np.uint64)
 
     fit_transform = transform

@@ -427,3 +427,22 @@ def test_devices_pipes_and_links_are_written_to_and_not_replaced(tmp_path):
     assert Path(os.devnull).is_char_device()
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.parametrize("row", ['2,"never closed', '2,"x"y'])
+def test_a_malformed_row_of_csv_is_named_when_the_width_is_chosen_too(tmp_path, row):
+    (tmp_path / "in.csv").write_text(f"id,text\n1,a story\n{row}\n3,another\n")
+    result = run("in.csv", "--out", "out.csv")
+    assert "in.csv, line 3: Not CSV" in result.stderr
+    assert (tmp_path / "out.csv").read_text() == "id,text\n1,a story\n3,another\n"
+
+
+def test_marks_tell_words_apart(tmp_path):
+    (tmp_path / "in.txt").write_text("\u0643\u064e\u062a\u064e\u0628\u064e\n\u0643\u064f\u062a\u0650\u0628\u064e\n")
+    run("in.txt", "--words", "--out", "out.txt")
+    assert (tmp_path / "out.txt").read_text() == (tmp_path / "in.txt").read_text()
+
+
+def test_a_similarity_that_is_no_number_is_refused(tmp_path):
+    write(tmp_path / "in.jsonl", ["a story"])
+    assert "not nan and 0.99" in run("in.jsonl", "--similarity", "nan", ok=False).output

@@ -80,7 +80,7 @@ def test_malformed_records_are_not_in_the_index(tmp_path):
 def test_an_empty_text_is_similar_to_nothing(tmp_path):
     write(tmp_path / "in.jsonl", ["", "a story"])
     run("in.jsonl", "--index", "an.index")
-    assert ask("--to", " ") == [[]]
+    assert "--to is empty" in run("--index", "an.index", "--to", " ", ok=False)
     assert ask("--to", "1", "--within", 64) == [[]]
 
 
@@ -91,7 +91,7 @@ def test_an_empty_text_is_similar_to_nothing(tmp_path):
         (["--index", "gone.index", "--to", "x"], "gone.index"),
         (["--index", "in.jsonl", "--to", "x"], "in.jsonl is no index, or is damaged"),
         (["in.jsonl", "--index", "no/such/place"], "no/such"),
-        (["in.jsonl", "--index", "an.index", "--similarity", "0.01"], "--size says how many there may be"),
+        (["in.jsonl", "--index", "an.index", "--similarity", "0.01"], "Ask for a larger size, or for less"),
     ],
 )
 def test_what_people_get_wrong_is_one_clear_line(tmp_path, arguments, said):
@@ -99,3 +99,28 @@ def test_what_people_get_wrong_is_one_clear_line(tmp_path, arguments, said):
     output = run(*arguments, ok=False)
     assert said in output
     assert "Traceback" not in output
+
+
+def test_an_index_is_never_written_over_documents(tmp_path):
+    content = write(tmp_path / "in.jsonl", ["a story"]).read_bytes()
+    assert "cannot be written at the same time" in run("in.jsonl", "--index", "in.jsonl", ok=False)
+    (tmp_path / "other.jsonl").write_bytes(content)
+    assert "is there, and is no index" in run("in.jsonl", "--index", "other.jsonl", ok=False)
+    assert (tmp_path / "in.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes() == content
+    for _ in range(2):
+        run("in.jsonl", "--index", "an.index")
+
+
+def test_a_malformed_record_of_what_is_asked_is_named_and_passed_over(tmp_path):
+    write(tmp_path / "in.jsonl", ["an earthquake strikes nepal"])
+    run("in.jsonl", "--index", "an.index")
+    (tmp_path / "ask.tsv").write_text("1\tan earthquake strikes nepal\nno tab\n")
+    output = run("--index", "an.index", "--to", "ask.tsv")
+    assert "ask.tsv, line 2: There is no tab in it" in output
+    assert "Similar to document 1" in output
+
+
+def test_how_documents_are_cut_is_not_asked_of_an_index(tmp_path):
+    write(tmp_path / "in.jsonl", ["a story"])
+    run("in.jsonl", "--index", "an.index")
+    assert "chosen when the index is made" in run("--index", "an.index", "--to", "x", "--words", ok=False)

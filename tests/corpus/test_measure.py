@@ -141,7 +141,7 @@ def test_a_sample_is_measured(tmp_path):
         (["20"], "'20' is no bands and rows, such as 20x5"),
         (["0x5"], "'0x5' is no bands and rows"),
         (["20x5", "--picture", "curve.gif"], "should end in .svg or .png"),
-        (["--similarity", "0.01", "--size", "10"], "--size says how many there may be"),
+        (["--similarity", "0.01", "--size", "10"], "Ask for a larger size, or for less"),
         (["--sample", "gone"], "does not exist"),
     ],
 )

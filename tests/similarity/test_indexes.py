@@ -76,3 +76,28 @@ def test_what_cannot_be_is_said(tmp_path):
     BlockIndex().fit([1]).save(tmp_path / "blocks")
     with pytest.raises(ValueError, match="no index of this kind: it has bits, fingerprints"):
         BandIndex.load(tmp_path / "blocks")
+
+
+@pytest.mark.parametrize("signature", [[1] * 24, np.zeros(24), np.zeros(24, np.int64), np.zeros((2, 24), np.uint32)])
+def test_what_is_no_signature_is_refused(signature):
+    index = BandIndex(4, 6)
+    with pytest.raises(ValueError, match="unsigned 32-bit integers"):
+        index.query(signature)
+    with pytest.raises(ValueError, match="unsigned 32-bit integers|shape"):
+        index.fit([signature])
+
+
+@pytest.mark.parametrize("fingerprints", [[-1], [1.5], [2**64], np.zeros((2, 2), np.uint64)])
+def test_what_is_no_fingerprint_is_refused(fingerprints):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        BlockIndex().fit(fingerprints)
+
+
+def test_a_damaged_index_is_refused(tmp_path):
+    for keys in (np.zeros((3, 2), np.uint32), np.zeros((3, 4)), np.zeros(4, np.uint32)):
+        np.savez(tmp_path / "bands.npz", shape=np.array([4, 6]), keys=keys)
+        with pytest.raises(ValueError, match="no index of bands, or is damaged"):
+            BandIndex.load(tmp_path / "bands.npz")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    with pytest.raises(ValueError, match="array.npy is no index"):
+        BandIndex.load(tmp_path / "array.npy")

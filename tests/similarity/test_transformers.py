@@ -59,9 +59,13 @@ def test_weights_count():
 
 
 def test_what_cannot_be_is_said():
-    with pytest.raises(ValueError, match="at least one row, not 0"):
+    with pytest.raises(ValueError, match="1 to 1,000,000 rows, not 0"):
         MinHash(size=0)
-    with pytest.raises(ValueError, match="of 10 and 20 rows"):
+    with pytest.raises(ValueError, match="not \\(10,\\) and \\(20,\\)"):
         MinHash.similarity(*(MinHash(size=size).transform([{"a"}])[0] for size in (10, 20)))
+    with pytest.raises(TypeError, match="A list is wanted, with an item for each text; this is one str"):
+        MinHash().transform("a b")
+    with pytest.raises(ValueError, match="from 0 to 1, not 2"):
+        MinHash().standard_error(2)
     with pytest.raises(ValueError, match="at least one of the words, not 0"):
         MinHash().transform_texts(["a"], 0, "words")
