@@ -104,7 +104,7 @@ def sources_of(
 def progress(sources: Sequence[Source], folder: Path, step: str, steps: int) -> Iterator[Progress]:
     """Bars with the time left on a terminal, for reading and for so many steps; malformed records and what goes on as lines."""
     total = sum(Path(source.path).stat().st_size for source in sources)
-    refused = 0
+    refused, wrong_encoding = 0, set[str]()
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
@@ -116,6 +116,10 @@ def progress(sources: Sequence[Source], folder: Path, step: str, steps: int) -> 
 
         def refuse(record: Refused) -> None:
             nonlocal refused
+            if "--encoding" in record.error:  # which is wrong for the whole file
+                if record.path in wrong_encoding:
+                    return
+                wrong_encoding.add(record.path)
             refused += 1
             if refused <= REFUSED_SHOWN:
                 say(f"{record.path}, line {record.line}: {record.error}")

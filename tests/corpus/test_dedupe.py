@@ -200,6 +200,14 @@ def test_malformed_records_are_named_counted_and_left_out(tmp_path):
     assert (tmp_path / "out.jsonl").read_bytes() == b'{"text": "a story"}\n{"text": "another"}\n'
 
 
+def test_a_wrong_encoding_is_said_once(tmp_path):
+    (tmp_path / "in.txt").write_bytes("Grüße aus München\nGrüße aus Köln\nplain\n".encode("latin-1"))
+    result = run("in.txt")
+    assert result.stderr == "in.txt, line 1: Not UTF-8: byte 0xfc at 2. --encoding says what it is, such as latin-1.\n"
+    assert "2 malformed records left out" in result.stdout
+    assert "3 documents: 3 kept" in run("in.txt", "--encoding", "latin-1").stdout
+
+
 def test_a_strict_run_ends_at_the_first_malformed_record_every_time(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b'{"text": "a story"}\nnonsense\n')
     for _ in range(2):
