@@ -146,8 +146,8 @@ def command(*arguments):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_run_that_is_killed_anywhere_goes_on_and_writes_the_same(tmp_path, seed):
-    texts = edited(40_000, seed)
-    arguments = command(write(tmp_path / "in.jsonl", texts), *ASKED, "--work", "work", "--jobs", 2)
+    texts = edited(25_000, seed)
+    arguments = command(write(tmp_path / "in.jsonl", texts), *ASKED, "--work", "work", "--jobs", 2, "--memory", "1m")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     begun = time.monotonic()
     subprocess.run(arguments, check=True, cwd=tmp_path, env=environment, capture_output=True)
@@ -393,9 +393,9 @@ def test_a_work_folder_is_left_with_what_is_not_ours(tmp_path):
 
 
 def test_ctrl_c_ends_all_processes_in_peace(tmp_path):
-    write(tmp_path / "in.jsonl", edited(60_000))
+    write(tmp_path / "in.jsonl", edited(30_000))
     process = subprocess.Popen(
-        command("in.jsonl", "--out", "out.jsonl"),
+        command("in.jsonl", "--out", "out.jsonl", "--memory", "1m"),
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
