@@ -155,6 +155,7 @@ def deliveries(kafka, tmp_path):
             [sys.executable, str(WORKER), kafka, name, str(seen)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            cwd=tmp_path,  # stock Faust makes a folder for its data
             env=os.environ | {"PYTHONPATH": str(WORKER.parents[3])},
         )
         deadline = time.monotonic() + 20
