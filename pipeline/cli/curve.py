@@ -8,7 +8,7 @@ import click
 import msgspec
 import numpy as np
 
-from pipeline.cli.documents import document_options, sources_of
+from pipeline.cli.documents import chosen_bands, document_options, sources_of
 from pipeline.cli.output import STORIES, counted, print_json, print_rows
 from pipeline.corpus.dedupe import default_width
 from pipeline.corpus.documents import Fields
@@ -16,8 +16,9 @@ from pipeline.corpus.measure import Choice, Sample, first_texts, measure
 from pipeline.corpus.picture import draw
 from pipeline.corpus.records import Format
 from pipeline.pictures import FORMATS, check_drawing
-from pipeline.similarity.curve import bands_for, candidate_probability, expected_errors
+from pipeline.similarity.curve import candidate_probability, expected_errors
 from pipeline.similarity.shingles import Unit
+from pipeline.similarity.universal import ROWS
 
 MOST = 1_000
 """Documents of a sample, unless somebody says otherwise."""
@@ -47,7 +48,7 @@ class BandsByRows(click.ParamType):
               help="Similarity from which pairs are wanted.")  # fmt: skip
 @click.option("--recall", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.99, show_default=True,
               help="Probability to find a pair of just that similarity, if no BANDSxROWS are given.")  # fmt: skip
-@click.option("--size", type=click.IntRange(1, 100_000), default=120, show_default=True,
+@click.option("--size", type=click.IntRange(1, 100_000), default=ROWS, show_default=True,
               help="Most rows of a signature, if no BANDSxROWS are given.")  # fmt: skip
 @click.option("--sample", type=STORIES, help="File of documents to measure on, as `newsburst dedupe` reads it.")
 @click.option("--documents", type=click.IntRange(2, 5_000), default=MOST, show_default=True,
@@ -86,10 +87,7 @@ def curve_command(
     if picture:
         check_drawing("leave --picture out")
     if not choices:
-        try:
-            choices = (Choice(*bands_for(similarity, recall, size)),)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+        choices = (Choice(*chosen_bands(similarity, recall, size)),)
     choices = tuple(dict.fromkeys(choices))
     measured = None
     if sample is not None:

@@ -1,6 +1,5 @@
 """`newsburst dedupe`: the near-duplicates in files of documents."""
 
-import hashlib
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +9,7 @@ import click
 import msgspec
 import numpy as np
 
-from pipeline.cli.documents import Bytes, document_options, progress, sources_of
+from pipeline.cli.documents import Bytes, chosen_bands, document_options, progress, sources_of, work_folder
 from pipeline.cli.output import STORIES, counted, print_json
 from pipeline.codec import InvalidRecord
 from pipeline.corpus.dedupe import Asked, Outputs, Summary, check_outputs, dedupe, default_width
@@ -18,12 +17,11 @@ from pipeline.corpus.documents import Fields
 from pipeline.corpus.groups import Keep
 from pipeline.corpus.records import Format
 from pipeline.corpus.work import working
-from pipeline.similarity.curve import bands_for, candidate_probability
+from pipeline.similarity.curve import candidate_probability
 from pipeline.similarity.shingles import Unit
 from pipeline.similarity.sign_texts import Scheme
+from pipeline.similarity.universal import ROWS
 
-SIZE = 120
-"""Rows of a signature, unless somebody says otherwise: as many as stories have."""
 OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
 
@@ -37,7 +35,7 @@ OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 @click.option("--recall", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.99, show_default=True,
               help="Share of the pairs of just that similarity to be found.")  # fmt: skip
 @click.option(
-    "--size", type=click.IntRange(1, 4_096), default=SIZE, show_default=True, help="Most rows of a signature."
+    "--size", type=click.IntRange(1, 4_096), default=ROWS, show_default=True, help="Most rows of a signature."
 )
 @click.option("--bands", type=click.IntRange(1, 4_096), help="Bands, in the place of --recall.")
 @click.option("--rows", type=click.IntRange(1, 4_096), help="Rows of a band; default: --size / --bands.")
@@ -108,8 +106,7 @@ def dedupe_command(
         outputs = Outputs(pairs=pairs, groups=groups, kept=out)
         check_outputs(sources, outputs)
         plan = asked.plan(every=pairs is not None)
-        name = hashlib.blake2b(msgspec.json.encode(plan), digest_size=6).hexdigest()
-        folder = work or (own / "work" if own else Path(f".newsburst-dedupe-{name}"))
+        folder = work or work_folder("dedupe", plan, own)
         of = stack.enter_context(working(folder, plan))
         told = stack.enter_context(progress(sources, folder, "comparing", bands))
         try:
@@ -133,10 +130,7 @@ def _bands_and_rows(
     if bands is None:
         if rows is not None:
             raise click.UsageError("--rows needs --bands.")
-        try:
-            return bands_for(similarity, recall, size)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+        return chosen_bands(similarity, recall, size)
     rows = rows or size // bands
     if not rows:
         raise click.UsageError(f"{bands} bands need at least as many rows; --size is {size}.")

@@ -1,14 +1,16 @@
 """What the commands on files of documents share: how documents are read, and what is told of it."""
 
+import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
@@ -18,6 +20,7 @@ from pipeline.corpus.records import Format, Source, format_by_content, format_of
 from pipeline.corpus.sign import Progress, Refused
 from pipeline.lines import lines
 from pipeline.printed import shown
+from pipeline.similarity.curve import bands_for
 from pipeline.similarity.shingles import LONG, SHORT, WORDS
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -71,6 +74,20 @@ def _encoding(_: click.Context, __: click.Parameter, value: str) -> str:
     if newline != b"\n":
         raise click.BadParameter(f"Lines do not end with one byte in {value}; save the file as UTF-8.")
     return value
+
+
+def chosen_bands(similarity: float, recall: float, size: int) -> tuple[int, int]:
+    """The bands and rows for this similarity and recall. Raises UsageError if there are none."""
+    try:
+        return bands_for(similarity, recall, size)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def work_folder(command: str, plan: Mapping[str, Any], own: Path | None) -> Path:
+    """The folder of a run, by its plan: in the current folder, or in that for standard input."""
+    name = hashlib.blake2b(msgspec.json.encode(plan), digest_size=6).hexdigest()
+    return own / "work" if own else Path(f".newsburst-{command}-{name}")
 
 
 @contextmanager

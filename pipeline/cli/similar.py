@@ -1,6 +1,5 @@
 """`newsburst similar`: which documents of an archive are similar to a text."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from pipeline.cli.documents import Bytes, document_options, progress, sources_of
+from pipeline.cli.documents import Bytes, chosen_bands, document_options, progress, sources_of, work_folder
 from pipeline.cli.output import STORIES, counted, print_json, print_rows
 from pipeline.codec import InvalidRecord
 from pipeline.corpus.collection import collect
@@ -19,9 +18,9 @@ from pipeline.corpus.index import Index, build, is_index, load
 from pipeline.corpus.records import Format, records
 from pipeline.corpus.work import working
 from pipeline.printed import shown
-from pipeline.similarity.curve import bands_for
 from pipeline.similarity.shingles import Unit
 from pipeline.similarity.sign_texts import Scheme
+from pipeline.similarity.universal import ROWS
 
 LEAST = 0.5
 """Similarity that an index finds, unless somebody says otherwise."""
@@ -40,7 +39,7 @@ SHOWN = 80
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Most documents.")
 @click.option("--recall", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.99, show_default=True,
               help="Probability to find a document of just that similarity; when the index is made.")  # fmt: skip
-@click.option("--size", type=click.IntRange(1, 4_096), default=120, show_default=True,
+@click.option("--size", type=click.IntRange(1, 4_096), default=ROWS, show_default=True,
               help="Most rows of a signature; when the index is made.")  # fmt: skip
 @document_options
 @click.option("--memory", type=Bytes(), default="2g", show_default=True, help="Memory to sign with.")
@@ -76,17 +75,13 @@ def similar_command(
     """  # noqa: D301 - \b is click's mark for lines to keep
     fields = Fields(identity, text)
     if files:
-        try:
-            bands, rows = bands_for(similarity, recall, size)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+        bands, rows = chosen_bands(similarity, recall, size)
         unit: Unit = "words" if words else "characters"
         _check_index(index, files)
         with sources_of(files, form, encoding) as (sources, own):
             scheme = Scheme(unit, width or default_width(sources, fields, unit), bands, rows, bands * rows)
             plan = plan_of(sources, fields, scheme)
-            name = hashlib.blake2b(msgspec.json.encode(plan), digest_size=6).hexdigest()
-            folder = own / "work" if own else Path(f".newsburst-similar-{name}")
+            folder = work_folder("similar", plan, own)
             with (
                 working(folder, plan) as work,
                 progress(sources, folder, "indexing", 1) as tell,
@@ -136,20 +131,14 @@ def _asked(
         with sources_of((to,), form, encoding) as (sources, _):
             for source in sources:
                 parse = parser(source, fields)
-                for line, raw, error in records(source):
+                for record in records(source):
                     try:
-                        if error:
-                            raise InvalidRecord(error)  # noqa: TRY301 - both kinds are told with their line
-                        identity, text = parse(raw)
+                        identity, text = parse(record)
                     except InvalidRecord as wrong:
-                        click.echo(shown(f"{to}, line {line}: {wrong}"), err=True)
+                        click.echo(shown(f"{to}, line {record.line}: {wrong}"), err=True)
                     else:
-                        yield (
-                            "document",
-                            str(msgspec.json.decode(identity)) if identity else f"on line {line}",
-                            text,
-                            -1,
-                        )
+                        name = str(msgspec.json.decode(identity)) if identity else f"on line {record.line}"
+                        yield "document", name, text, -1
     elif numbers := index.numbers_of(to):
         for number in numbers:
             yield "document", to, index.text(number), number

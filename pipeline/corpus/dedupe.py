@@ -93,7 +93,7 @@ def default_width(sources: Sequence[Source], fields: Fields, unit: Unit) -> int:
         parse = parser(source, fields)
         for record in islice(records(source), LOOKED_AT - len(lengths)):
             with suppress(InvalidRecord):
-                lengths.append(len(parse(record.raw)[1]))
+                lengths.append(len(parse(record)[1]))
     return LONG if lengths and median(lengths) >= LONG_TEXT else SHORT
 
 

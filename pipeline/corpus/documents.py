@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pipeline.codec import InvalidRecord
-from pipeline.corpus.records import Source, decoding_error, header
+from pipeline.corpus.records import Record, Source, decoding_error, header
 
 TEXT_FIELDS = (("title", "body"), ("headline", "text"), ("text",), ("content",))
 """Fields that are taken for the text if nobody names any: the first of these that a record has one of."""
@@ -25,8 +25,8 @@ Document = tuple[bytes, str]
 """The id as JSON, nothing if there is none; and the text."""
 
 
-def parser(source: Source, fields: Fields) -> Callable[[bytes], Document]:
-    """What reads the document in a record of this file. It raises InvalidRecord, with what is wrong.
+def parser(source: Source, fields: Fields) -> Callable[[Record], Document]:
+    """What reads the document in a record of this file. It raises InvalidRecord, with what is wrong with the record.
 
     Raises InvalidRecord for a CSV file without the columns that are asked for.
     """
@@ -39,10 +39,12 @@ def parser(source: Source, fields: Fields) -> Callable[[bytes], Document]:
     return _checked(source.encoding, lambda text: (b"", text))
 
 
-def _checked(encoding: str, parse: Callable[[str], Document]) -> Callable[[bytes], Document]:
-    def read(raw: bytes) -> Document:
+def _checked(encoding: str, parse: Callable[[str], Document]) -> Callable[[Record], Document]:
+    def read(record: Record) -> Document:
+        if record.error:
+            raise InvalidRecord(record.error)
         try:
-            return parse(raw.decode(encoding))
+            return parse(record.raw.decode(encoding))
         except UnicodeDecodeError as error:
             raise InvalidRecord(decoding_error(error)) from None
 

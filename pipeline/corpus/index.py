@@ -8,7 +8,6 @@ others, eight bytes each: for one text that takes milliseconds, and it is exact 
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -22,7 +21,7 @@ from pipeline.corpus.collection import Collection
 from pipeline.corpus.work import CorpusError, told, whole_file
 from pipeline.similarity import simhash
 from pipeline.similarity.join import NUMBER, runs, similarities
-from pipeline.similarity.sign_texts import Scheme, Texts, pack, sign_texts
+from pipeline.similarity.sign_texts import Scheme, Texts, one_of, pack, pack_bytes, sign_texts
 
 FORM = 1
 """Of the file; another one is refused."""
@@ -57,11 +56,11 @@ class Index(NamedTuple):
 
     def id(self, number: int) -> bytes:
         """The id of a document, as JSON."""
-        return _one(self.ids, number)
+        return one_of(self.ids, number)
 
     def text(self, number: int) -> str:
         """The text of a document, as it is compared."""
-        return _one(self.texts, number).decode()
+        return one_of(self.texts, number).decode()
 
     def numbers_of(self, identity: str) -> list[int]:
         """The documents with this id, as text or as number."""
@@ -83,40 +82,36 @@ class Index(NamedTuple):
             found.append(band[low:high] & NUMBER)
         numbers = np.unique(np.concatenate(found)).astype(np.int64)
         alike = self._similarities(own, int(signed.sizes[0]), numbers)
-        return self._ranked(text, numbers[alike >= least], alike[alike >= least], limit)
+        return self._ranked(fingerprint(text), numbers[alike >= least], alike[alike >= least], limit)
 
     def within(self, text: str, bits: int, limit: int) -> list[Match]:
         """The documents whose fingerprints differ in at most so many bits, the nearest first, then the most similar."""
-        apart = np.bitwise_count(self.fingerprints ^ np.uint64(fingerprint(text)))
+        hashed = fingerprint(text)
+        apart = np.bitwise_count(self.fingerprints ^ np.uint64(hashed))
         numbers = np.flatnonzero((apart <= bits) & (self.sizes > 0))
         if len(numbers) > limit:
             furthest = np.partition(apart[numbers], limit - 1)[limit - 1]
             numbers = numbers[apart[numbers] <= furthest]
         own = pack([canonical(text, self.scheme.unit)])
         size = int(sign_texts(own, self.scheme).sizes[0])
-        found = self._ranked(text, numbers, self._similarities(own, size, numbers), len(numbers))
+        found = self._ranked(hashed, numbers, self._similarities(own, size, numbers), len(numbers))
         return sorted(found, key=lambda match: match.distance)[:limit]
 
     def _similarities(self, own: Texts, size: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """How similar a text is to each of these documents."""
-        texts = [own.bytes.tobytes(), *(_one(self.texts, number) for number in numbers.tolist())]
-        ends = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum([*map(len, texts)], out=ends[1:])
-        together = Texts(np.frombuffer(b"".join(texts), np.uint8), ends)
+        together = pack_bytes([own.bytes.tobytes(), *(one_of(self.texts, number) for number in numbers.tolist())])
         sizes = np.concatenate([np.array([size], np.uint32), self.sizes[numbers]])
-        others = np.arange(1, len(texts), dtype=np.int64)
+        others = np.arange(1, len(numbers) + 1, dtype=np.int64)
         edges = similarities(np.column_stack([np.zeros_like(others), others]), sizes, together, self.scheme)
         return edges[:, 2] / np.maximum(edges[:, 3], 1)
 
-    def _ranked(self, text: str, numbers: NDArray[np.int64], alike: NDArray[np.float64], limit: int) -> list[Match]:
+    def _ranked(
+        self, simhash_of_text: int, numbers: NDArray[np.int64], alike: NDArray[np.float64], limit: int
+    ) -> list[Match]:
         order = np.lexsort((numbers, -alike))[:limit]
-        apart = np.bitwise_count(self.fingerprints[numbers[order]] ^ np.uint64(fingerprint(text)))
+        apart = np.bitwise_count(self.fingerprints[numbers[order]] ^ np.uint64(simhash_of_text))
         rows = zip(numbers[order].tolist(), np.round(alike[order], 4).tolist(), apart.tolist(), strict=True)
         return [Match(*row) for row in rows]
-
-
-def _one(texts: Texts, number: int) -> bytes:
-    return texts.bytes[texts.ends[number] : texts.ends[number + 1]].tobytes()
 
 
 def fingerprint(text: str) -> int:
@@ -130,7 +125,7 @@ def build(collection: Collection, scheme: Scheme, path: Path) -> int:
     texts, ids = _taken(collection.texts, kept), _taken(collection.ids, kept)
     sizes = np.asarray(collection.sizes)[kept]
     bands = [runs(collection.keys[band][kept], sizes > 0, 0, 1) for band in range(scheme.bands)]
-    fingerprints = np.array([fingerprint(_one(texts, number).decode()) for number in range(len(kept))], np.uint64)
+    fingerprints = np.array([fingerprint(one_of(texts, number).decode()) for number in range(len(kept))], np.uint64)
     with told(path), whole_file(path) as file:
         np.savez(
             file,
@@ -161,14 +156,11 @@ def _taken(texts: Texts, numbers: NDArray[np.int64]) -> Texts:
     """Some of the texts."""
     if len(numbers) == len(texts.ends) - 1:
         return Texts(np.asarray(texts.bytes), np.asarray(texts.ends))
-    ends = np.zeros(len(numbers) + 1, np.int64)
-    np.cumsum(np.diff(texts.ends)[numbers], out=ends[1:])
-    parts: Sequence[bytes] = [_one(texts, number) for number in numbers.tolist()]
-    return Texts(np.frombuffer(b"".join(parts), np.uint8), ends)
+    return pack_bytes([one_of(texts, number) for number in numbers.tolist()])
 
 
 def load(path: Path) -> Index:
-    """The index in a file. Raises OSError, and CorpusError for another file."""
+    """The index in a file. Raises CorpusError if it cannot be read, or is none."""
     try:
         with told(path), np.load(path, allow_pickle=False) as file:
             arrays = dict(file)

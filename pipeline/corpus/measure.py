@@ -79,9 +79,7 @@ def first_texts(sources: Sequence[Source], fields: Fields, most: int) -> list[st
         parse = parser(source, fields)
         for record in islice(records(source), most - len(texts)):
             try:
-                if record.error:
-                    raise InvalidRecord(record.error)  # noqa: TRY301 - both kinds are told with their line
-                texts.append(parse(record.raw)[1])
+                texts.append(parse(record)[1])
             except InvalidRecord as error:
                 raise InvalidRecord(f"{source.path}, line {record.line}: {error}") from None
     return texts

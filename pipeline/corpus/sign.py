@@ -26,7 +26,7 @@ from pipeline.corpus.canonical import canonical
 from pipeline.corpus.documents import Document, Fields, parser
 from pipeline.corpus.records import Record, Source, records
 from pipeline.corpus.work import CorpusError, Work
-from pipeline.similarity.sign_texts import Scheme, pack, sign_texts
+from pipeline.similarity.sign_texts import Scheme, pack, pack_bytes, sign_texts
 
 SIGNED = "signed.json"
 """The piece that says that all batches are there."""
@@ -166,7 +166,7 @@ def _end_with_parent() -> None:
 
 
 @lru_cache(maxsize=4)
-def _parser(source: Source, fields: Fields) -> Callable[[bytes], Document]:
+def _parser(source: Source, fields: Fields) -> Callable[[Record], Document]:
     return parser(source, fields)
 
 
@@ -176,31 +176,26 @@ def sign_batch(task: Task, number: int, batch: Batch) -> list[Refused]:
     parse, refused = _parser(source, task.fields), list[Refused]()
     ids, texts = list[bytes](), list[str]()
     bad: NDArray[np.bool_] = np.zeros(len(batch.records), np.bool_)
-    for place, (line, raw, error) in enumerate(batch.records):
-        identity, text, said = b"", "", error
-        if not error:
-            try:
-                identity, text = parse(raw)
-            except InvalidRecord as wrong:
-                said = str(wrong)
-        if said:
+    for place, record in enumerate(batch.records):
+        try:
+            identity, text = parse(record)
+        except InvalidRecord as wrong:
+            identity, text = b"", ""
             bad[place] = True
-            refused.append(Refused(source.path, line, said))
-        ids.append(identity or (f'"{source.name}:{line}"' if source.name else str(line)).encode())
+            refused.append(Refused(source.path, record.line, str(wrong)))
+        ids.append(identity or (f'"{source.name}:{record.line}"' if source.name else str(record.line)).encode())
         texts.append(canonical(text, task.scheme.unit))
     if refused and task.strict:
         return refused
-    packed = pack(texts)
+    packed, named = pack(texts), pack_bytes(ids)
     signed = sign_texts(packed, task.scheme, keep=task.keep)
-    id_ends = np.zeros(len(ids) + 1, np.int64)
-    np.cumsum([*map(len, ids)], out=id_ends[1:])
     Work(task.folder).save(
         batch_name(number),
         {
             "texts": packed.bytes,
             "text_ends": packed.ends,
-            "ids": np.frombuffer(b"".join(ids), np.uint8),
-            "id_ends": id_ends,
+            "ids": named.bytes,
+            "id_ends": named.ends,
             "bad": bad,
             "keys": signed.keys,
             "sizes": signed.sizes,

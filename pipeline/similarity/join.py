@@ -2,7 +2,7 @@
 
     keys of a band --sort--> runs of equal keys --each pair in a run--> similar? --> edges
 
-This is what bucket tables do for a stream, for all texts at once: a run of equal keys is a bucket. Sorting needs 16 bytes a
+This is what bucket tables do for a stream, for all texts at once: a run of equal keys is a bucket. Sorting needs 24 bytes a
 text, and nothing but what one band has is in memory.
 
 A pair is looked at in the first band that it shares. Where only groups are wanted (`parents`), a pair is passed over whose texts

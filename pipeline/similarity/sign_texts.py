@@ -1,6 +1,7 @@
 """Many texts at once: of each the keys of its bands, the checksum of the whole, and how many different shingles it has."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,10 +51,19 @@ class Signed(NamedTuple):
 
 def pack(texts: list[str]) -> Texts:
     """The texts as one array."""
-    encoded = [text.encode() for text in texts]
-    ends = np.zeros(len(texts) + 1, np.int64)
+    return pack_bytes([text.encode() for text in texts])
+
+
+def pack_bytes(encoded: Sequence[bytes]) -> Texts:
+    """The same of texts in UTF-8."""
+    ends = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([*map(len, encoded)], out=ends[1:])
     return Texts(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+
+def one_of(texts: Texts, number: int) -> bytes:
+    """One of the texts, in UTF-8."""
+    return texts.bytes[texts.ends[number] : texts.ends[number + 1]].tobytes()
 
 
 def sign_texts(texts: Texts, scheme: Scheme, *, keep: bool = False, seed: int = 0) -> Signed:

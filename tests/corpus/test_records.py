@@ -32,7 +32,7 @@ def read(of, fields=None):
     found = []
     for record in records(of):
         try:
-            found.append((record.line, record.error or parse(record.raw)))
+            found.append((record.line, parse(record)))
         except InvalidRecord as error:
             found.append((record.line, str(error)))
     return found
