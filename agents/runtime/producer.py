@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterable, Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import stamina
@@ -170,7 +170,7 @@ class PackedProducer:
                 task.cancel()
 
 
-def attempts() -> stamina._core._RetryContextIterator:
+def attempts() -> AsyncIterable[stamina.Attempt]:
     """Attempts at what may pass, with waits between them, until one succeeds."""
     return stamina.retry_context(
         on=is_transient,
