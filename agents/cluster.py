@@ -19,6 +19,7 @@ from pipeline.codec import InvalidRecord, decode, encode
 from pipeline.config import Settings
 from pipeline.kafka.decode import decode_amendment, decode_record, decode_tick
 from pipeline.languages.background import background
+from pipeline.languages.codes import language_of
 from pipeline.records import AMENDMENT, TICK, Amended, Assignment, Cluster, Fingerprint, Place
 from pipeline.stages.amend import check as check_amendment
 from pipeline.stages.cluster.amend import amend
@@ -41,7 +42,7 @@ def declare(app: faust.App, settings: Settings, log_end: LogEnd) -> StateStore[A
         Amended,
         lambda row: row,
         _place,
-        lambda edition: ClusterState(background(edition), rule, weights),
+        lambda edition: ClusterState(background(language_of(edition)), rule, weights),
         restore,
         follow,
     )

@@ -10,7 +10,6 @@ from pipeline.config import Settings
 from pipeline.kafka.decode import decode_record
 from pipeline.records import Story
 from pipeline.stages.normalise import normalise
-from pipeline.stages.profiles import stems
 from pipeline.times import from_millis
 
 STAGE = "normalise"
@@ -19,11 +18,11 @@ STAGE = "normalise"
 def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> None:
     """Add the agent to the app."""
     topic = settings.topic("normalised")
-    stemmed = stems(settings.profile)
+    rule = settings.normalise_rule()
 
     def work(messages: Messages, record: ConsumerRecord) -> str:
         story, received_at = decode_record(record, Story), from_millis(record.timestamp)
-        normalised = normalise(story, received_at, settings.language, stems=stemmed)
+        normalised = normalise(story, received_at, rule)
         messages.append(Message(topic, normalised.id.encode(), encode(normalised), record.partition))
         return "done"
 

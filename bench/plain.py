@@ -70,7 +70,10 @@ async def main() -> None:
 
     async def normalised(records: list[Any]) -> None:
         made = [
-            (normalise(decode(record.value, Story), from_millis(record.timestamp), settings.language), record.partition)
+            (
+                normalise(decode(record.value, Story), from_millis(record.timestamp), settings.normalise_rule()),
+                record.partition,
+            )
             for record in records
         ]
         topic = settings.topic("normalised")

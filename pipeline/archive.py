@@ -16,6 +16,7 @@ from pipeline.replay import Step
 from pipeline.stages.detect.members import unpack
 from pipeline.stages.fingerprint import fingerprint
 from pipeline.stages.normalise import normalise
+from pipeline.stages.rules import NormaliseRule
 
 IN_ORDER = timedelta(hours=1)
 """How much later than a story stream time may be for the story to be in order: crawlers are not always on time."""
@@ -57,12 +58,10 @@ class ArchivedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """in the order in which they came"""
 
 
-def archived(
-    stories: Iterable[Story], default_language: str, *, stems: bool = True
-) -> Iterator[tuple[int, Fingerprint]]:
+def archived(stories: Iterable[Story], rule: NormaliseRule) -> Iterator[tuple[int, Fingerprint]]:
     """The fingerprints of an archive, with their positions. Each story counts as taken in when it was crawled."""
     for position, story in enumerate(stories):
-        yield position, fingerprint(normalise(story, story.crawled_at, default_language, stems=stems))
+        yield position, fingerprint(normalise(story, story.crawled_at, rule))
 
 
 class Archive:

@@ -8,6 +8,7 @@ from pipeline.codec import InvalidRecord, decode
 from pipeline.lines import lines, too_long
 from pipeline.records import Story
 from pipeline.stages.normalise import normalise
+from pipeline.stages.rules import NormaliseRule
 
 
 class Line(NamedTuple):
@@ -25,6 +26,7 @@ def read_stories(path: str, received_at: datetime | None, language: str) -> Iter
 
     Raises OSError, and InvalidRecord for a file that is no such file or is damaged.
     """
+    rule = NormaliseRule(language)
     for number, raw in lines(path):
         if raw is None:
             yield Line(number, None, too_long())
@@ -34,7 +36,7 @@ def read_stories(path: str, received_at: datetime | None, language: str) -> Iter
             continue
         try:
             story = decode(text, Story)
-            normalise(story, received_at or datetime.now(UTC), language)
+            normalise(story, received_at or datetime.now(UTC), rule)
         except InvalidRecord as error:
             yield Line(number, None, str(error))
         else:

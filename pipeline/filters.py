@@ -8,13 +8,15 @@ from pipeline.languages.publishers import family
 from pipeline.records import EventUpdate
 
 State = Literal["started", "updated", "ended", "reopened"]
+EDITION = r"^[a-z]{2,3}(-[a-z0-9]{1,32})?$"
+"""The name of an edition: a language, or a part of one."""
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are wanted; what is None does not matter."""
 
     edition: str | None = None
-    """a language"""
+    """a language, with all its parts; or a part, such as en-sport"""
     publisher: str | None = None
     """events with a story of this publisher: its family, or its name as stories give it"""
     words: str | None = None
@@ -32,7 +34,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
         headline = update.headline.lower()
         return (
             update.sequence > 0
-            and self.edition in {None, update.edition}
+            and is_of(update.edition, self.edition)
             and self.state in {None, update.state}
             and (update.publishers_total or update.publishers_in_window) >= self.publishers
             and all(word in headline for word in self.wanted_words())
@@ -42,3 +44,8 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
                 or self.publisher.lower() in {family(story.publisher) for story in update.stories}
             )
         )
+
+
+def is_of(edition: str, wanted: str | None) -> bool:
+    """Whether an edition is the wanted one, or a part of it; None: every edition is wanted."""
+    return wanted is None or edition == wanted or edition.startswith(f"{wanted}-")

@@ -59,7 +59,7 @@ class NormalisedStory(Record, frozen=True, kw_only=True):
     """A story made comparable: clean text, canonical URL, and the tokens that matching works on."""
 
     id: Id
-    edition: Annotated[str, Meta(description="The stream this story is clustered in: its language.")]
+    edition: Annotated[str, Meta(description="The stream this story is clustered in: its language, or a part of it.")]
     url: str
     title: str
     publisher: str

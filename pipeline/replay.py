@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pipeline.languages.background import background
+from pipeline.languages.codes import language_of
 from pipeline.records import (
     Amended,
     Amendment,
@@ -27,9 +28,10 @@ from pipeline.stages.detect.stage import detect, tick_events
 from pipeline.stages.detect.state import DetectState
 from pipeline.stages.edition_rules import RuleOf
 from pipeline.stages.fingerprint import fingerprint
+from pipeline.stages.normalise import RULE as NORMALISE_RULE
 from pipeline.stages.normalise import normalise
 from pipeline.stages.observer import DecisionObserver
-from pipeline.stages.rules import ClusterRule, DetectRule
+from pipeline.stages.rules import ClusterRule, DetectRule, NormaliseRule
 from pipeline.stages.weights import Weights
 
 
@@ -99,7 +101,7 @@ def replay_log(
             continue
         edition = record.story.edition
         if edition not in cluster_states:
-            cluster_states[edition] = ClusterState(background(edition), cluster_rule, weights, observer)
+            cluster_states[edition] = ClusterState(background(language_of(edition)), cluster_rule, weights, observer)
             own_rule = detect_rule(edition) if callable(detect_rule) else detect_rule
             detect_states[edition] = DetectState(own_rule, weights, observer)
         clustered = cluster(cluster_states[edition], record, position)
@@ -110,8 +112,8 @@ def replay_log(
 
 
 def fingerprints(
-    stories: Iterable[Story], received_at: datetime, default_language: str = "en", *, stems: bool = True
+    stories: Iterable[Story], received_at: datetime, rule: NormaliseRule = NORMALISE_RULE
 ) -> Iterator[tuple[int, Fingerprint]]:
     """Normalise and fingerprint stories; their positions are their numbers from 0. Raises InvalidRecord."""
     for position, story in enumerate(stories):
-        yield position, fingerprint(normalise(story, received_at, default_language, stems=stems))
+        yield position, fingerprint(normalise(story, received_at, rule))

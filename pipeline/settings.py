@@ -9,9 +9,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.languages.codes import known_tag
 from pipeline.similarity.universal import ROWS
-from pipeline.stages.edition_rules import EditionRule, InvalidRules, RuleOf, parse_rules, rule_of
-from pipeline.stages.profiles import Profile, cluster_rule, detect_rule
-from pipeline.stages.rules import ClusterRule, DetectRule
+from pipeline.stages.edition_rules import EditionRule, InvalidRules, RuleOf, parse_rules, rule_of, splits_of
+from pipeline.stages.profiles import Profile, cluster_rule, detect_rule, stems
+from pipeline.stages.rules import ClusterRule, DetectRule, NormaliseRule
 from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
 from pipeline.times import HOUR
 
@@ -246,6 +246,10 @@ class Settings(BaseSettings):
             emerging_publishers=self.emerging_publishers,
         )
         return detect_rule(profile or self.profile, rule)
+
+    def normalise_rule(self, profile: Profile | None = None) -> NormaliseRule:
+        """The rule of the normalise stage. Raises SettingsError."""
+        return NormaliseRule(self.language, stems(profile or self.profile), splits_of(self._edition_rules()))
 
     def detect_rules(self) -> RuleOf:
         """The rule of the detect stage for each edition. Raises SettingsError."""

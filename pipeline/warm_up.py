@@ -29,7 +29,7 @@ def warm_up(cluster_rule: ClusterRule, detect_rule: DetectRule, weights: Weights
     for _ in replay_log(log, cluster_rule, replace(detect_rule, threshold=1, min_publishers=1), weights):
         pass
     measure(ClusterState(background("en"), cluster_rule, weights))
-    normalise(_story(0, "A headline whose language nobody names", language=None), NOON, "en")
+    normalise(_story(0, "A headline whose language nobody names", language=None), NOON)
 
 
 def _log(window: timedelta, look_back: timedelta) -> Iterator[tuple[int, Fingerprint | Amendment]]:
@@ -43,11 +43,11 @@ def _log(window: timedelta, look_back: timedelta) -> Iterator[tuple[int, Fingerp
         _story(0, "Quake hits city: 12 hurt"),
         *(_story(number, f"Quake hits city {number}", at=NOON + window / 2) for number in (22, 23, 24)),
     ]
-    fingerprints = [fingerprint(normalise(story, story.crawled_at, "en")) for story in stories]
+    fingerprints = [fingerprint(normalise(story, story.crawled_at)) for story in stories]
     yield from enumerate(fingerprints)
     moved = [fingerprints[0].story.id]
     yield 100, Amendment(id="warm-up", edition="en", action="split", by="warm-up", stories=moved, at=NOON)
-    yield 101, fingerprint(normalise(_story(30, "Rain ends", at=later), later, "en"))
+    yield 101, fingerprint(normalise(_story(30, "Rain ends", at=later), later))
 
 
 def _story(

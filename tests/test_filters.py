@@ -37,5 +37,13 @@ def test_an_update_matches_what_it_is(update, chosen, matches):
     assert EventFilter(**chosen).matches(update) is matches
 
 
+@pytest.mark.parametrize(
+    ("wanted", "matches"), [("en", True), ("en-sport", True), ("en-spo", False), ("en-world", False), ("e", False)]
+)
+def test_a_language_has_all_its_parts(update, wanted, matches):
+    of_a_part = msgspec.structs.replace(update, edition="en-sport")
+    assert EventFilter(edition=wanted).matches(of_a_part) is matches
+
+
 def test_what_only_emerges_is_no_event(update):
     assert not EventFilter().matches(msgspec.structs.replace(update, sequence=0, state="emerging"))

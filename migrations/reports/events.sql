@@ -1,4 +1,4 @@
-CREATE VIEW news.report_breaking_now AS
+CREATE OR REPLACE VIEW news.report_breaking_now AS
 WITH lately AS MATERIALIZED (SELECT l.cluster_id, count(*) AS stories FROM news.lately(NULL, interval '1 hour') l GROUP BY l.cluster_id)
 SELECT e.id AS event_id, e.headline, e.edition, e.state, e.stories_total AS stories, e.publishers_total AS publishers,
        coalesce(l.stories, 0) AS stories_last_hour, e.started_at, e.first_seen, e.last_seen, e.burst_score, e.sequence
@@ -10,7 +10,7 @@ ORDER BY e.last_seen DESC, e.id;
 COMMENT ON VIEW news.report_breaking_now IS 'What is breaking now? Events that have not ended, the one with the latest story first.';
 COMMENT ON COLUMN news.report_breaking_now.event_id IS 'The event: report_event(event_id) lists its stories.';
 COMMENT ON COLUMN news.report_breaking_now.headline IS 'Headline of the most central story of the latest window.';
-COMMENT ON COLUMN news.report_breaking_now.edition IS 'The stream it belongs to: a language.';
+COMMENT ON COLUMN news.report_breaking_now.edition IS 'The stream it belongs to: a language, or a part of one.';
 COMMENT ON COLUMN news.report_breaking_now.state IS 'started, updated or reopened.';
 COMMENT ON COLUMN news.report_breaking_now.stories IS 'Its stories as of its latest update.';
 COMMENT ON COLUMN news.report_breaking_now.publishers IS 'Publisher families of these.';
@@ -21,7 +21,7 @@ COMMENT ON COLUMN news.report_breaking_now.last_seen IS 'Crawl time of its last 
 COMMENT ON COLUMN news.report_breaking_now.burst_score IS 'How unusual the latest window is.';
 COMMENT ON COLUMN news.report_breaking_now.sequence IS 'Sequence of the latest update.';
 
-CREATE FUNCTION news.report_events(since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity', edition text DEFAULT NULL,
+CREATE OR REPLACE FUNCTION news.report_events(since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity', edition text DEFAULT NULL,
                                    state text DEFAULT NULL)
 RETURNS TABLE (event_id text, headline text, edition text, state text, stories int, publishers int, started_at timestamptz, ended_at timestamptz,
                first_seen timestamptz, last_seen timestamptz, burst_score double precision, reopened int, merged_into text)
@@ -30,13 +30,13 @@ LANGUAGE sql STABLE AS $$
            e.burst_score, e.reopened, e.merged_into
     FROM news.events e
     WHERE e.sequence <> 0 AND e.started_at >= since AND e.started_at < until
-      AND (report_events.edition IS NULL OR e.edition = report_events.edition)
+      AND news.is_of(e.edition, report_events.edition)
       AND (report_events.state IS NULL OR e.state = report_events.state)
     ORDER BY e.started_at DESC, e.id
 $$;
 COMMENT ON FUNCTION news.report_events IS 'What broke between two times? Events by their alerts, the latest first; those with merged_into went on in another one.';
 
-CREATE FUNCTION news.report_event(event text)
+CREATE OR REPLACE FUNCTION news.report_event(event text)
 RETURNS TABLE (story_id text, crawled_at timestamptz, publisher text, title text, url text, copy_of text, minutes numeric, score smallint,
                is_first boolean, is_central boolean, is_stray boolean)
 LANGUAGE sql STABLE AS $$
@@ -65,7 +65,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_event IS 'Which stories does an event have, and who was first? In the order in which they came, near-duplicates (copy_of) under the first of their kind, strays last; minutes counts from the first story that is no stray; the five nearest to the centre are central. Of events whose stories were deleted, the evidence of the latest update.';
 
-CREATE FUNCTION news.report_event_newest(event text)
+CREATE OR REPLACE FUNCTION news.report_event_newest(event text)
 RETURNS TABLE (story_id text, crawled_at timestamptz, publisher text, title text, url text, copy_of text)
 LANGUAGE sql STABLE AS $$
     SELECT s.id, s.crawled_at, s.publisher, s.title, s.url, s.duplicate_of
@@ -88,7 +88,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_event_timeline IS 'What did we know when? Each update of an event as it was made.';
 
-CREATE FUNCTION news.report_event_curve(event text, step interval DEFAULT '15 minutes')
+CREATE OR REPLACE FUNCTION news.report_event_curve(event text, step interval DEFAULT '15 minutes')
 RETURNS TABLE (at timestamptz, stories bigint, publishers bigint, copies bigint, stories_so_far bigint, publishers_so_far bigint)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE low timestamptz; high timestamptz;
@@ -112,7 +112,7 @@ END
 $$;
 COMMENT ON FUNCTION news.report_event_curve IS 'How did an event grow? Stories, publishers and near-duplicates of each step of time, and in all so far; strays count.';
 
-CREATE FUNCTION news.report_event_publishers(event text)
+CREATE OR REPLACE FUNCTION news.report_event_publishers(event text)
 RETURNS TABLE (family text, minutes numeric, first_story_at timestamptz, stories bigint, copies bigint, title text, url text)
 LANGUAGE sql STABLE AS $$
     WITH member AS MATERIALIZED (SELECT * FROM news.stories_of_event(event) WHERE NOT is_stray)
@@ -123,7 +123,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_event_publishers IS 'Who reported an event, and how long after the first? With the first story of each publisher; strays do not count.';
 
-CREATE FUNCTION news.report_changes(event text)
+CREATE OR REPLACE FUNCTION news.report_changes(event text)
 RETURNS TABLE (story_id text, publisher text, changed_at timestamptz, change text, old_title text, new_title text, url text)
 LANGUAGE sql STABLE AS $$
     WITH revised AS (
@@ -147,7 +147,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_changes IS 'Which stories of an event were corrected or retracted? Old and new headlines, in the order of the changes.';
 
-CREATE FUNCTION news.report_copies(event text)
+CREATE OR REPLACE FUNCTION news.report_copies(event text)
 RETURNS TABLE (original_id text, original_publisher text, story_id text, publisher text, minutes numeric, title text, url text)
 LANGUAGE sql STABLE AS $$
     WITH member AS MATERIALIZED (SELECT * FROM news.stories_of_event(event))
@@ -161,7 +161,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_copies IS 'Who copied whom in an event? Near-duplicates under the first story of their kind, with how many minutes later they came. The original need not be a story of the event.';
 
-CREATE FUNCTION news.report_related_events(event text)
+CREATE OR REPLACE FUNCTION news.report_related_events(event text)
 RETURNS TABLE (relation text, event_id text, headline text, edition text, state text, started_at timestamptz, stories int, score double precision)
 LANGUAGE sql STABLE SET jit = off AS $$
     WITH this AS (SELECT * FROM news.events WHERE id = event), related AS (

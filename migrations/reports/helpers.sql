@@ -18,17 +18,22 @@ CREATE OR REPLACE FUNCTION news.surviving_event(event text) RETURNS text LANGUAG
 $$;
 COMMENT ON FUNCTION news.surviving_event IS 'The event that an event lives on as, through all merges.';
 
-CREATE FUNCTION news.stream_time(edition text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION news.is_of(edition text, wanted text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT wanted IS NULL OR edition = wanted OR starts_with(edition, wanted || '-')
+$$;
+COMMENT ON FUNCTION news.is_of IS 'Whether an edition is the wanted one or a part of it (en-sport is a part of en); of NULL, every edition is one.';
+
+CREATE OR REPLACE FUNCTION news.stream_time(edition text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT max(p.last_story_at) FROM news.publishers p WHERE p.edition = stream_time.edition
 $$;
 COMMENT ON FUNCTION news.stream_time IS 'Crawl time of the latest story of an edition: what "now" means in reports on what happens now.';
 
-CREATE FUNCTION news.minutes(duration interval) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION news.minutes(duration interval) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT round(extract(epoch FROM duration) / 60, 1)
 $$;
 COMMENT ON FUNCTION news.minutes IS 'A duration in minutes.';
 
-CREATE FUNCTION news.stories_of_event(event text)
+CREATE OR REPLACE FUNCTION news.stories_of_event(event text)
 RETURNS TABLE (edition text, "position" bigint, crawled_at timestamptz, score smallint, is_stray boolean, id text, publisher text, family text,
                title text, url text, duplicate_of text, simhash bigint)
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 100 AS $$
@@ -40,7 +45,7 @@ LANGUAGE sql STABLE PARALLEL SAFE ROWS 100 AS $$
 $$;
 COMMENT ON FUNCTION news.stories_of_event IS 'The stories of an event as of its latest update, in no order.';
 
-CREATE FUNCTION news.rule(edition text, OUT threshold int, OUT "window" interval, OUT publishers int) LANGUAGE sql STABLE PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION news.rule(edition text, OUT threshold int, OUT "window" interval, OUT publishers int) LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce((r.rule ->> 'threshold')::int, 15), coalesce((r.rule ->> 'window_seconds')::int, 14400) * interval '1 second',
            coalesce((r.rule ->> 'min_publishers')::int, 10)
     FROM (VALUES (1)) one (one) LEFT JOIN LATERAL (
@@ -51,7 +56,7 @@ CREATE FUNCTION news.rule(edition text, OUT threshold int, OUT "window" interval
 $$;
 COMMENT ON FUNCTION news.rule IS 'The rule by which events of an edition break, as its latest event says, or the usual rule: more stories than the threshold, within the window, from so many publishers.';
 
-CREATE FUNCTION news.checked_step(step interval, longest interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION news.checked_step(step interval, longest interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF step < interval '1 second' OR step > longest OR extract(month FROM step) + extract(year FROM step) > 0 THEN
         RAISE invalid_parameter_value USING MESSAGE = format('step is %s: it should be 1 second to %s, without months', step, longest);
@@ -61,13 +66,13 @@ END
 $$;
 COMMENT ON FUNCTION news.checked_step IS 'A step of time; an error where reports cannot use it.';
 
-CREATE FUNCTION news.lately(of_edition text, span interval)
+CREATE OR REPLACE FUNCTION news.lately(of_edition text, span interval)
 RETURNS TABLE (cluster_id text, edition text, at timestamptz, crawled_at timestamptz, family text)
 LANGUAGE plpgsql STABLE SET jit = off SET plan_cache_mode = force_custom_plan AS $$
 DECLARE one record;
 BEGIN
     FOR one IN
-        SELECT p.edition, max(p.last_story_at) AS at FROM news.publishers p WHERE of_edition IS NULL OR p.edition = of_edition GROUP BY p.edition
+        SELECT p.edition, max(p.last_story_at) AS at FROM news.publishers p WHERE news.is_of(p.edition, of_edition) GROUP BY p.edition
     LOOP
         RETURN QUERY
         SELECT CASE WHEN c.merged_into IS NULL THEN c.id ELSE news.surviving_cluster(c.id) END, s.edition, one.at, s.crawled_at, s.family
@@ -76,9 +81,9 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION news.lately IS 'The stories of the last span of stream time, of one edition or of all, each with the cluster that it is counted in now.';
+COMMENT ON FUNCTION news.lately IS 'The stories of the last span of stream time, of an edition with its parts or of all, each with the cluster that it is counted in now.';
 
-CREATE FUNCTION news.checked_share_of_day(step interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION news.checked_share_of_day(step interval) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF step < interval '1 minute' OR step > interval '1 day' OR extract(month FROM step) + extract(year FROM step) > 0
        OR 86400 % extract(epoch FROM step)::numeric <> 0 THEN

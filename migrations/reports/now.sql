@@ -1,4 +1,4 @@
-CREATE FUNCTION news.report_growing_now(at_least int DEFAULT 3, edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_growing_now(at_least int DEFAULT 3, edition text DEFAULT NULL)
 RETURNS TABLE (cluster_id text, headline text, edition text, event_id text, last_15_minutes bigint, last_hour bigint, hour_before bigint,
                acceleration bigint, new_publishers bigint)
 LANGUAGE sql STABLE SET jit = off AS $$
@@ -22,17 +22,18 @@ LANGUAGE sql STABLE SET jit = off AS $$
 $$;
 COMMENT ON FUNCTION news.report_growing_now IS 'What is growing fastest? Clusters with at least so many stories in the last hour of stream time, against the hour before; new_publishers had nothing on it before.';
 
-CREATE FUNCTION news.report_emerging_now(at_least int DEFAULT 6, edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_emerging_now(at_least int DEFAULT 6, edition text DEFAULT NULL)
 RETURNS TABLE (cluster_id text, headline text, edition text, stories bigint, publishers bigint, stories_per_hour numeric, missing_stories bigint,
                missing_publishers bigint, first_seen timestamptz, last_seen timestamptz)
 LANGUAGE sql STABLE SET jit = off AS $$
     WITH rules AS MATERIALIZED (
         SELECT p.edition, r.* FROM (SELECT DISTINCT publishers.edition FROM news.publishers) p, LATERAL news.rule(p.edition) r
-        WHERE report_emerging_now.edition IS NULL OR p.edition = report_emerging_now.edition
+        WHERE news.is_of(p.edition, report_emerging_now.edition)
     ), near AS MATERIALIZED (
         SELECT l.cluster_id, l.edition, r.threshold, r.publishers AS needed, count(*) AS stories, count(DISTINCT l.family) AS publishers,
                count(*) FILTER (WHERE l.crawled_at > l.at - interval '1 hour') AS hour, min(l.crawled_at) AS since, max(l.crawled_at) AS until
         FROM rules r, LATERAL news.lately(r.edition, r.window) l
+        WHERE l.edition = r.edition
         GROUP BY l.cluster_id, l.edition, r.threshold, r.publishers
         HAVING count(*) >= at_least
     )

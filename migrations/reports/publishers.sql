@@ -1,4 +1,4 @@
-CREATE FUNCTION news.report_first_to_report(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_first_to_report(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
 RETURNS TABLE (family text, firsts bigint, events bigint, share numeric, median_minutes numeric)
 LANGUAGE sql STABLE SET jit = off AS $$
     WITH told AS MATERIALIZED (
@@ -8,7 +8,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
         FROM news.events e JOIN news.event_stories m ON m.event_id = e.id AND NOT m.is_stray
         JOIN news.stories s ON s.edition = m.edition AND s.position = m.position AND s.crawled_at = m.crawled_at
         WHERE e.started_at >= since AND e.merged_into IS NULL
-          AND (report_first_to_report.edition IS NULL OR e.edition = report_first_to_report.edition)
+          AND news.is_of(e.edition, report_first_to_report.edition)
         GROUP BY m.event_id, s.family
     )
     SELECT t.family, count(*) FILTER (WHERE t.place = 1), count(*), round(avg((t.place = 1)::int), 3),
@@ -18,7 +18,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
 $$;
 COMMENT ON FUNCTION news.report_first_to_report IS 'Who is first? Of the events that started since the given time: how many each publisher reported, how many of them first (share: of its events), and how many minutes after the first in the median. Strays do not count.';
 
-CREATE FUNCTION news.report_missed_by(family text, since timestamptz DEFAULT now() - interval '7 days')
+CREATE OR REPLACE FUNCTION news.report_missed_by(family text, since timestamptz DEFAULT now() - interval '7 days')
 RETURNS TABLE (event_id text, headline text, edition text, stories int, publishers int, first_story_at timestamptz, minutes_behind numeric)
 LANGUAGE sql STABLE SET jit = off AS $$
     SELECT e.id, e.headline, e.edition, e.stories_total, e.publishers_total, told.first_at, news.minutes(news.stream_time(e.edition) - told.first_at)
@@ -33,7 +33,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
 $$;
 COMMENT ON FUNCTION news.report_missed_by IS 'What did a publisher miss? Events since the given time, of the editions that it publishes in, without a story of this family: those of most publishers first, with how many minutes it is behind the first story by now. Any story counts as reporting, strays too; the first story is no stray.';
 
-CREATE FUNCTION news.report_publishers(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_publishers(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
 RETURNS TABLE (family text, edition text, country text, stories bigint, share_copies numeric, events bigint, first_story_at timestamptz,
                last_story_at timestamptz)
 LANGUAGE sql STABLE SET jit = off AS $$
@@ -48,12 +48,12 @@ LANGUAGE sql STABLE SET jit = off AS $$
     )
     SELECT p.family, p.edition, p.country, t.stories, t.copied, coalesce(c.events, 0), p.first_story_at, p.last_story_at
     FROM told t JOIN news.publishers p USING (edition, family) LEFT JOIN covered c USING (edition, family)
-    WHERE report_publishers.edition IS NULL OR p.edition = report_publishers.edition
+    WHERE news.is_of(p.edition, report_publishers.edition)
     ORDER BY t.stories DESC, p.family, p.edition
 $$;
 COMMENT ON FUNCTION news.report_publishers IS 'Who publishes how much? Publisher families since the given time, with the share of near-duplicates and the number of events that they reported, strays left out; the first and last story are of all time.';
 
-CREATE FUNCTION news.report_sources(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_sources(since timestamptz DEFAULT now() - interval '7 days', edition text DEFAULT NULL)
 RETURNS TABLE (publisher text, edition text, stories bigint, stories_per_day numeric, last_story_at timestamptz, silent_hours numeric, is_silent boolean,
                share_late numeric, share_copies numeric, median_delay_minutes numeric)
 LANGUAGE sql STABLE SET jit = off AS $$
@@ -63,7 +63,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
                percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM s.crawled_at - s.published_at) / 60) AS delay
         FROM news.stories s
         WHERE s.crawled_at >= since - interval '7 days' AND NOT s.retracted
-          AND (report_sources.edition IS NULL OR s.edition = report_sources.edition)
+          AND news.is_of(s.edition, report_sources.edition)
         GROUP BY s.publisher, s.edition
     ), now AS MATERIALIZED (
         SELECT max(p.last_story_at) AS at, greatest(min(p.first_story_at), since - interval '7 days') AS since FROM news.publishers p

@@ -1,4 +1,4 @@
-CREATE FUNCTION news.report_story(story text)
+CREATE OR REPLACE FUNCTION news.report_story(story text)
 RETURNS TABLE (edition text, story_id text, title text, publisher text, family text, url text, language text, crawled_at timestamptz, published_at timestamptz,
                late boolean, retracted boolean, revisions bigint, cluster_id text, cluster_headline text, cluster_stories int, event_ids text[],
                copy_of text, copies bigint, similar_ids text[], extra jsonb)
@@ -19,7 +19,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_story IS 'What became of a story? By its id or its URL: its cluster as it is now, its events, what it copies, how many copy it, and the fields its producer added.';
 
-CREATE FUNCTION news.similar_stories(story text, distance int DEFAULT 3, "limit" int DEFAULT 20)
+CREATE OR REPLACE FUNCTION news.similar_stories(story text, distance int DEFAULT 3, "limit" int DEFAULT 20)
 RETURNS TABLE (bits int, edition text, story_id text, title text, publisher text, crawled_at timestamptz, url text)
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -56,20 +56,20 @@ END
 $$;
 COMMENT ON FUNCTION news.similar_stories IS 'Which headlines in the whole archive are alike? Stories whose SimHash differs from that of a story (its id or URL) or from a fingerprint (16 hexadecimal digits) in at most so many of 64 bits, 0 to 7; the story itself is left out. Exact, by indexed blocks.';
 
-CREATE FUNCTION news.headline_query(query text, edition text) RETURNS tsquery LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION news.headline_query(query text, edition text) RETURNS tsquery LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN news.is_written_without_spaces(edition)
                 THEN (SELECT string_agg(quote_literal(pair), ' & ')::tsquery FROM unnest(news.sign_pairs(query)) AS pair)
                 ELSE websearch_to_tsquery(news.text_search_config(edition), query) END
 $$;
 COMMENT ON FUNCTION news.headline_query IS 'A query as people write it (words; "in this order"; or; -not) for the headlines of an edition.';
 
-CREATE FUNCTION news.prefix_query(query text) RETURNS tsquery LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION news.prefix_query(query text) RETURNS tsquery LANGUAGE sql STABLE AS $$
     SELECT string_agg(quote_literal(left(word, least(60, greatest(3, length(word) - 3)))) || ':*', ' & ')::tsquery
     FROM (SELECT DISTINCT word FROM regexp_split_to_table(lower(query), '[^[:alnum:]]+') AS word WHERE length(word) >= 3) x
 $$;
 COMMENT ON FUNCTION news.prefix_query IS 'A query for words that begin alike, for when nothing matches: all but the last three letters of each word.';
 
-CREATE FUNCTION news.matching_stories(queries tsquery, without text, since timestamptz, of_edition text, enough int)
+CREATE OR REPLACE FUNCTION news.matching_stories(queries tsquery, without text, since timestamptz, of_edition text, enough int)
 RETURNS TABLE (edition text, "position" bigint, crawled_at timestamptz, id text, title text, publisher text, cluster_id text, rank real)
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -88,7 +88,7 @@ BEGIN
             WHERE news.headline_words(t.edition, t.title) @@ queries AND NOT t.retracted
               AND (without IS NULL OR news.headline_words(t.edition, t.title) @@ news.headline_query(without, t.edition))
               AND t.crawled_at >= greatest(lowest, high - span) AND t.crawled_at < high
-              AND (of_edition IS NULL OR t.edition = of_edition)
+              AND news.is_of(t.edition, of_edition)
             ORDER BY t.crawled_at DESC LIMIT enough
         ) s;
         GET DIAGNOSTICS came = ROW_COUNT;
@@ -100,7 +100,7 @@ END
 $$;
 COMMENT ON FUNCTION news.matching_stories IS 'Stories whose headlines match any of the queries of all editions, the latest: it looks back until there are enough. A query that leaves words out is also held against each story in its own language.';
 
-CREATE FUNCTION news.search_headlines(query text, since timestamptz, of_edition text, most int)
+CREATE OR REPLACE FUNCTION news.search_headlines(query text, since timestamptz, of_edition text, most int)
 RETURNS TABLE (kind text, id text, edition text, headline text, publisher text, at timestamptz, stories int, rank real)
 LANGUAGE plpgsql STABLE SET client_min_messages = error AS $$
 DECLARE
@@ -111,7 +111,7 @@ DECLARE
 BEGIN
     FOR one IN
         SELECT DISTINCT news.headline_query(query, p.edition) FROM (SELECT DISTINCT publishers.edition FROM news.publishers) p
-        WHERE of_edition IS NULL OR p.edition = of_edition
+        WHERE news.is_of(p.edition, of_edition)
     LOOP
         queries := CASE WHEN one IS NULL OR numnode(one) = 0 THEN queries WHEN queries IS NULL THEN one ELSE queries || one END;
     END LOOP;
@@ -151,7 +151,7 @@ END
 $$;
 COMMENT ON FUNCTION news.search_headlines IS 'What report_search returns.';
 
-CREATE FUNCTION news.report_search(query text, since timestamptz DEFAULT '-infinity', edition text DEFAULT NULL, "limit" int DEFAULT 20)
+CREATE OR REPLACE FUNCTION news.report_search(query text, since timestamptz DEFAULT '-infinity', edition text DEFAULT NULL, "limit" int DEFAULT 20)
 RETURNS TABLE (kind text, id text, edition text, headline text, publisher text, at timestamptz, stories int, rank real)
 LANGUAGE sql STABLE AS $$
     SELECT * FROM news.search_headlines(regexp_replace(left(query, 300), '-(?=[-[:space:]]|$)', ' ', 'g'), coalesce(since, '-infinity'),
@@ -159,7 +159,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION news.report_search IS 'What do we have on these words? Stories whose headlines match, and the events and clusters that have them; of each kind so many as the limit says, the best first and the latest of the best. << >> mark the words in stories. Words are compared by their stems in the language of each edition, in Chinese, Japanese, Thai and the like by pairs of signs; where nothing matches, by how words begin. Searches back until 200 stories match.';
 
-CREATE FUNCTION news.report_duplicates(since timestamptz DEFAULT now() - interval '1 day', edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_duplicates(since timestamptz DEFAULT now() - interval '1 day', edition text DEFAULT NULL)
 RETURNS TABLE (story_id text, edition text, title text, publisher text, copies bigint, publishers bigint, first_copy timestamptz, last_copy timestamptz)
 LANGUAGE sql STABLE AS $$
     SELECT g.duplicate_of, g.edition, o.title, o.publisher, g.copies, g.publishers, g.first_at, g.last_at
@@ -168,7 +168,7 @@ LANGUAGE sql STABLE AS $$
                max(s.crawled_at) AS last_at
         FROM news.stories s
         WHERE s.crawled_at >= since AND s.duplicate_of IS NOT NULL AND NOT s.retracted
-          AND (report_duplicates.edition IS NULL OR s.edition = report_duplicates.edition)
+          AND news.is_of(s.edition, report_duplicates.edition)
         GROUP BY s.duplicate_of, s.edition
     ) g
     LEFT JOIN LATERAL (

@@ -1,4 +1,4 @@
-CREATE FUNCTION news.report_volume(edition text DEFAULT NULL, step interval DEFAULT '1 hour', since timestamptz DEFAULT now() - interval '1 day')
+CREATE OR REPLACE FUNCTION news.report_volume(edition text DEFAULT NULL, step interval DEFAULT '1 hour', since timestamptz DEFAULT now() - interval '1 day')
 RETURNS TABLE (edition text, at timestamptz, stories bigint, usual numeric, ratio numeric)
 LANGUAGE sql STABLE SET jit = off AS $$
     WITH given AS MATERIALIZED (
@@ -8,12 +8,12 @@ LANGUAGE sql STABLE SET jit = off AS $$
                (SELECT CASE WHEN max(a.last_story_at) > now() - interval '14 days' THEN greatest(now(), max(a.last_story_at))
                             ELSE max(a.last_story_at) END FROM news.publishers a) AS until
         FROM news.publishers p
-        WHERE report_volume.edition IS NULL OR p.edition = report_volume.edition GROUP BY p.edition
+        WHERE news.is_of(p.edition, report_volume.edition) GROUP BY p.edition
     ), counted AS MATERIALIZED (
         SELECT s.edition, date_bin((SELECT step FROM given), s.crawled_at, '2000-01-01Z') AS at, count(*) AS stories
         FROM news.stories s
         WHERE s.crawled_at >= date_bin((SELECT step FROM given), greatest(since, '1990-01-01Z'), '2000-01-01Z') - interval '14 days'
-          AND (report_volume.edition IS NULL OR s.edition = report_volume.edition) AND NOT s.retracted
+          AND news.is_of(s.edition, report_volume.edition) AND NOT s.retracted
         GROUP BY 1, 2
     ), bin AS (
         SELECT r.edition, b.at, r.first FROM reach r, LATERAL generate_series(
@@ -30,14 +30,14 @@ LANGUAGE sql STABLE SET jit = off AS $$
 $$;
 COMMENT ON FUNCTION news.report_volume IS 'Is as much coming in as usual? Stories of each step of time, with the mean of the same time on up to 14 days before. Up to now, or in an archive up to its latest story; the last step may not be over. The step divides a day.';
 
-CREATE FUNCTION news.report_clusters_daily(since timestamptz DEFAULT now() - interval '30 days', edition text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION news.report_clusters_daily(since timestamptz DEFAULT now() - interval '30 days', edition text DEFAULT NULL)
 RETURNS TABLE (day date, edition text, stories bigint, clusters bigint, stories_alone bigint, copies bigint, events bigint)
 LANGUAGE sql STABLE SET jit = off AS $$
     WITH told AS MATERIALIZED (
         SELECT date_trunc('day', s.crawled_at, 'UTC') AS day, s.edition, s.cluster_id, count(*) AS stories, count(s.duplicate_of) AS copies
         FROM news.stories s
         WHERE s.crawled_at >= date_trunc('day', since, 'UTC') AND NOT s.retracted
-          AND (report_clusters_daily.edition IS NULL OR s.edition = report_clusters_daily.edition)
+          AND news.is_of(s.edition, report_clusters_daily.edition)
         GROUP BY 1, 2, 3
     ), lived AS MATERIALIZED (
         SELECT t.day, t.edition, CASE WHEN c.merged_into IS NULL THEN c.id ELSE news.surviving_cluster(c.id) END AS cluster_id,
@@ -55,7 +55,7 @@ LANGUAGE sql STABLE SET jit = off AS $$
 $$;
 COMMENT ON FUNCTION news.report_clusters_daily IS 'How did each day go? Stories, clusters with a story that day, clusters with one story on that day, near-duplicates, and events that started and were not merged into another, by days of UTC.';
 
-CREATE VIEW news.report_pipeline_health AS
+CREATE OR REPLACE VIEW news.report_pipeline_health AS
 SELECT now.edition, now.at AS stream_time, received.at AS last_received_at, round(extract(epoch FROM now() - received.at))::bigint AS quiet_seconds,
        round(extract(epoch FROM received.at - received.crawled_at))::bigint AS lag_seconds,
        lately.stories AS stories_last_hour, active.events AS breaking_events, active.hanging AS hanging_events

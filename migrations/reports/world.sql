@@ -1,4 +1,4 @@
-CREATE FUNCTION news.report_world(since timestamptz DEFAULT now() - interval '1 day')
+CREATE OR REPLACE FUNCTION news.report_world(since timestamptz DEFAULT now() - interval '1 day')
 RETURNS TABLE (event_id text, headline text, editions text[], events bigint, stories bigint, publishers bigint, started_at timestamptz,
                last_seen timestamptz)
 LANGUAGE sql STABLE AS $$

@@ -17,7 +17,6 @@ from pipeline.files import read_stories
 from pipeline.printed import shown
 from pipeline.records import Record, Story
 from pipeline.replay import replay
-from pipeline.stages.profiles import stems
 from pipeline.storage.engine import DatabaseError
 from pipeline.storage.offsets import stored_offsets
 from pipeline.storage.write import Writer
@@ -105,7 +104,7 @@ def cluster_command(
 def _run(settings: Settings, stories: Iterable[Story], *, load_: bool) -> Archive:
     """Replay the stories; with `load_`, a thread writes to Postgres meanwhile."""
     archive = Archive()
-    records = archived(stories, settings.language, stems=stems(settings.profile))
+    records = archived(stories, settings.normalise_rule())
     steps = replay(records, settings.cluster_rule(), settings.detect_rules(), settings.score_weights())
     if not load_:
         for step in steps:

@@ -14,7 +14,7 @@ from pipeline.files import load_stories
 from pipeline.printed import shown
 from pipeline.replay import fingerprints
 from pipeline.stages.normalise import story_id
-from pipeline.stages.profiles import PROFILES, stems
+from pipeline.stages.profiles import PROFILES
 from pipeline.stages.urls import canonical_url
 
 
@@ -74,7 +74,7 @@ def evaluate_command(
         rules = settings.cluster_rule(name), settings.detect_rule(name)
         runs = []
         for file, of_file, of_labels in zip(stories, loaded, labels, strict=True):
-            records = list(fingerprints(of_file, now, settings.language, stems=stems(name)))
+            records = list(fingerprints(of_file, now, settings.normalise_rule(name)))
             runs.append(run_file(file, records, of_labels, *rules, weights, list_misses=misses))
         results += [summarise(name, [run]) for run in runs]
         if len(runs) > 1:

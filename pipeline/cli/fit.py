@@ -43,7 +43,8 @@ def fit_command(stories: tuple[str, ...], truth: tuple[str, ...], rounds: int, o
     now = datetime.now(UTC)
     streams = [
         Stream(
-            list(fingerprints(load_stories(file, now, settings.language), now, settings.language)), read_labels(labels)
+            list(fingerprints(load_stories(file, now, settings.language), now, settings.normalise_rule("newsburst"))),
+            read_labels(labels),
         )
         for file, labels in zip(stories, truth, strict=True)
     ]

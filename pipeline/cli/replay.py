@@ -12,7 +12,6 @@ from pipeline.config import load
 from pipeline.files import Line, load_stories
 from pipeline.printed import shown
 from pipeline.replay import fingerprints, replay
-from pipeline.stages.profiles import stems
 
 
 @click.command("replay")
@@ -39,7 +38,7 @@ def replay_command(file: str, out: Path, skip: bool) -> None:
         assignments, clusters, events = (
             stack.enter_context((out / f"{name}.jsonl").open("wb")) for name in ("assignments", "clusters", "events")
         )
-        records = fingerprints(stories, now, settings.language, stems=stems(settings.profile))
+        records = fingerprints(stories, now, settings.normalise_rule())
         rules = settings.cluster_rule(), settings.detect_rules(), settings.score_weights()
         for step in replay(records, *rules):
             assignments.write(encode(step.assignment) + b"\n")

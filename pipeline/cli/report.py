@@ -9,6 +9,7 @@ import click
 from pipeline.cli.output import print_csv, print_json, print_rows
 from pipeline.codec import InvalidRecord
 from pipeline.config import load
+from pipeline.filters import EDITION
 from pipeline.languages.codes import known_tag
 from pipeline.stages.urls import canonical_url
 from pipeline.storage.read import Reader, Row
@@ -63,14 +64,16 @@ class Duration(click.ParamType):
 
 
 class Edition(click.ParamType):
-    """A language."""
+    """A language, or a part of one."""
 
     name = "edition"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The edition of its stories."""
-        tag = known_tag(str(value))
-        return tag.partition("-")[0] if tag else self.fail(f"{value!r} is no language: write en or pt.", param, ctx)
+        edition = known_tag(str(value))
+        if edition is None or not re.fullmatch(EDITION, edition):
+            self.fail(f"{value!r} is no edition: write a language, en or pt, or a part of one, en-sport.", param, ctx)
+        return edition
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -110,7 +113,13 @@ def _command(report: Report) -> click.Command:
         click.Option([f"--{name.replace('_', '-')}"], **OPTIONS[name]) for name in report.options if name in OPTIONS
     ]
     if report.argument != "event" and "editions" not in report.columns:
-        parameters.append(click.Option(["--edition"], type=Edition(), help="Only this edition: a language such as en."))
+        parameters.append(
+            click.Option(
+                ["--edition"],
+                type=Edition(),
+                help="Only this edition: a language such as en, or a part such as en-sport.",
+            )
+        )
     parameters += [
         click.Option(["--limit"], type=click.IntRange(min=1), help="So many rows at most."),
         click.Option(["--json", "as_json"], is_flag=True, help="A JSON list instead of a table."),

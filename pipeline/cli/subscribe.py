@@ -36,7 +36,9 @@ def subscribe_command() -> None:
 @subscribe_command.command("add")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("target")
-@click.option("--edition", type=Edition(), help="Only events of this edition: a language such as en.")
+@click.option(
+    "--edition", type=Edition(), help="Only events of this edition: a language such as en, or a part such as en-sport."
+)
 @click.option("--publisher", help="Only events that this publisher reported.")
 @click.option("--words", help="Only events whose headline has all of these words.")
 @click.option(

@@ -47,7 +47,9 @@ def tune_command(stories: str, recall: float, picture: tuple[Path, ...], no_pict
         check_drawing("ask for none with --no-picture")
     settings = load()
     now = datetime.now(UTC)
-    records = list(fingerprints(load_stories(stories, now, settings.language), now, settings.language))
+    records = list(
+        fingerprints(load_stories(stories, now, settings.language), now, settings.normalise_rule("newsburst"))
+    )
     rules = settings.cluster_rule("newsburst"), settings.detect_rule("newsburst"), settings.score_weights()
     tuning, found = tune(records, recall, *rules)
     for path in picture:

@@ -15,6 +15,11 @@ def _codes() -> dict[str, str]:
     return {name: code for code, names in data.items() for name in (code, *names)}
 
 
+def language_of(edition: str) -> str:
+    """The language of an edition: `en` of `en`, and of its part `en-sport`."""
+    return edition.partition("-")[0]
+
+
 @lru_cache(maxsize=1_000)
 def known_tag(tag: str) -> str | None:
     """A language tag (BCP 47) in small letters, its language as a code of ISO 639-1; None where that is none that is known."""

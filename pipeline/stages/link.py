@@ -20,6 +20,7 @@ from typing import NamedTuple
 import regex
 
 from pipeline.languages.background import background
+from pipeline.languages.codes import language_of
 from pipeline.languages.identify import countries_of
 from pipeline.languages.places import places
 from pipeline.languages.sounds import sounds
@@ -106,11 +107,12 @@ class Link(NamedTuple):
 
 
 def alert_of(update: EventUpdate) -> Alert | None:
-    """The part of an event's first update that links need; None if its edition is no language."""
-    if not _LANGUAGE.fullmatch(update.edition):
+    """The part of an event's first update that links need; None if its edition is of no language."""
+    language = language_of(update.edition)
+    if not _LANGUAGE.fullmatch(language):
         return None
     return Alert(
-        update.event_id, update.edition, update.at, profile([story.title for story in update.stories], update.edition)
+        update.event_id, update.edition, update.at, profile([story.title for story in update.stories], language)
     )
 
 
@@ -138,17 +140,17 @@ def link(alert: Alert, other: Alert) -> Link | None:
 
 def _is_home(alert: Alert, other: Alert) -> bool:
     """Whether the other alert names a country in which the edition of this one is at home, and need not be named."""
-    home = countries_of(alert.edition)
+    home = countries_of(language_of(alert.edition))
     return any(share >= AT_HOME and place in home for place, share in other.profile.places.items())
 
 
-def profile(titles: Sequence[str], edition: str) -> Profile:
-    """What headlines name that are in the language of an edition."""
+def profile(titles: Sequence[str], language: str) -> Profile:
+    """What headlines name that are in this language."""
     headlines = [title[:LONGEST_HEADLINE] for title in titles[:MOST_HEADLINES]]
     return Profile(
-        _shares([places(headline, edition) for headline in headlines]),
+        _shares([places(headline, language) for headline in headlines]),
         _shares([_numbers(headline) for headline in headlines]),
-        _shares([_names(headline, edition) for headline in headlines]),
+        _shares([_names(headline, language) for headline in headlines]),
     )
 
 
@@ -199,25 +201,25 @@ def _numbers(headline: str) -> set[str]:
     return {number for number in found if len(number) > 1 and number not in ROUND and not _YEAR.fullmatch(number)}
 
 
-def _names(headline: str, edition: str) -> set[str]:
+def _names(headline: str, language: str) -> set[str]:
     """The sounds of the words of a headline that may be names: rare words that do not begin with a small letter."""
-    candidates = [word for word, part in words(headline, edition) if not part or _KATAKANA.fullmatch(word)]
+    candidates = [word for word, part in words(headline, language) if not part or _KATAKANA.fullmatch(word)]
     candidates += [
         run[:end] for run in _HANGUL.findall(headline) for end in range(2, min(len(run), LONGEST_HANGUL) + 1)
     ]
-    return {_sound_of_name(word, edition) for word in candidates[:MOST_WORDS]} - {""}
+    return {_sound_of_name(word, language) for word in candidates[:MOST_WORDS]} - {""}
 
 
 @lru_cache(maxsize=65_536)
-def _sound_of_name(word: str, edition: str) -> str:
+def _sound_of_name(word: str, language: str) -> str:
     """The sound of a word that may be a name; empty if it is none."""
-    known = background(edition)
+    known = background(language)
     if (
         word[0].islower()
         or any(sign.isdigit() for sign in word)
-        or fold(word, edition) in stop_words(edition)
-        or places(word, edition)
-        or any(known.holding.get(token, 0) > COMMON * known.headlines for token in tokenise(word, edition)[0])
+        or fold(word, language) in stop_words(language)
+        or places(word, language)
+        or any(known.holding.get(token, 0) > COMMON * known.headlines for token in tokenise(word, language)[0])
     ):
         return ""
     sound = sounds(word)

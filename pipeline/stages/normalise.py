@@ -13,11 +13,13 @@ import msgspec
 import regex
 
 from pipeline.codec import InvalidRecord
-from pipeline.languages.codes import known_tag
+from pipeline.languages.codes import known_tag, language_of
 from pipeline.languages.identify import identify
 from pipeline.languages.publishers import cut_publisher, family
 from pipeline.languages.words import tokenise
 from pipeline.records import MAX_ID, MAX_PUBLISHER, MAX_TITLE, NormalisedStory, Story
+from pipeline.stages.editions import edition_of
+from pipeline.stages.rules import NormaliseRule
 from pipeline.stages.urls import canonical_url, url_key
 
 EARLIEST_YEAR = 1990
@@ -31,6 +33,8 @@ BODY_CHARACTERS_CLEANED = 3 * BODY_CHARACTERS
 READ_FOR_LANGUAGE = 1_000
 MAX_EXTRA = 16_384
 """Bytes of JSON that are kept of fields that we do not know."""
+RULE = NormaliseRule()
+"""The usual one."""
 LEAD_CHARACTERS = 400
 """Characters at the beginning of a body that say what it is about: news is written that way."""
 
@@ -47,13 +51,10 @@ _CONTROL = re.compile(
 _QUOTES = str.maketrans("\u2018\u2019\u201a\u201b\u02bc\u201c\u201d\u201e\u201f\u00ab\u00bb", '\'\'\'\'\'""""""')
 
 
-def normalise(
-    story: Story, received_at: datetime, default_language: str = "en", *, stems: bool = True
-) -> NormalisedStory:
+def normalise(story: Story, received_at: datetime, rule: NormaliseRule = RULE) -> NormalisedStory:
     """The story in comparable form; `received_at` is when the broker (or the reader of a file) took it in.
 
-    A story without a language that is known is in that of its text, or in `default_language` where that cannot be told. Without
-    `stems` the tokens are the words themselves.
+    A story without a language that is known is in that of its text, or in that of the rule where the text does not tell.
     Raises InvalidRecord for a URL that is not of the web, a date that cannot be, an id with characters that cannot be seen, and a
     title without text.
     """
@@ -64,24 +65,24 @@ def normalise(
     publisher = clean_text(story.publisher)[:MAX_PUBLISHER].rstrip() or urlsplit(url).netloc
     body = clean_text((story.body or "")[:BODY_CHARACTERS_CLEANED], longest=BODY_CHARACTERS)[:BODY_CHARACTERS]
     text, host = f"{title} {body[:READ_FOR_LANGUAGE]}", urlsplit(url).hostname or ""
-    language = known_tag(story.language or "") or identify(text, host) or default_language
-    edition = language.partition("-")[0]
+    tag = known_tag(story.language or "") or identify(text, host) or rule.language
+    language = language_of(tag)
     headline = cut_publisher(title, publisher)
-    tokens, marked = tokenise(headline, edition, stems=stems)
+    tokens, marked = tokenise(headline, language, stems=rule.stems)
     return NormalisedStory(
         id=_checked_id(story.id) if story.id else story_id(url),
-        edition=edition,
+        edition=edition_of(story, tag, rule),
         url=url,
         title=headline,
         publisher=publisher,
         family=family(clean_text(story.publisher, unseen="")[:MAX_PUBLISHER] or publisher),
-        language=language,
+        language=tag,
         crawled_at=event_time(story.crawled_at, received_at),
         received_at=received_at,
         published_at=_in_utc(story.published_at),
         tokens=tokens,
         marked=marked,
-        lead=tokenise(body[:LEAD_CHARACTERS], edition, stems=stems)[0] if body else [],
+        lead=tokenise(body[:LEAD_CHARACTERS], language, stems=rule.stems)[0] if body else [],
         body=body or None,
         retracted=story.retracted,
         extra=kept_fields(story.extra),

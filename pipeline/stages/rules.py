@@ -1,10 +1,32 @@
 """The rules of the stages: what decides, and how long things are kept. Times are in microseconds."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pipeline.stages.weights import log_odds
 from pipeline.times import DAY, HOUR
+
+
+class Split(NamedTuple):
+    """How the stories of a language are shared among several editions."""
+
+    field: str
+    """of the story: `language`, or a field of the producer's own"""
+    parts: Mapping[str, str]
+    """by a value of the field, in small letters, the part that its stories belong to"""
+
+
+@dataclass(frozen=True, slots=True)
+class NormaliseRule:
+    """How stories are made comparable, and which edition they belong to."""
+
+    language: str = "en"
+    """of a story that names none, and whose text does not tell"""
+    stems: bool = True
+    """whether tokens are stems; else they are the words themselves"""
+    splits: Mapping[str, Split] = field(default_factory=dict)
+    """by language; those that are not here have one edition each"""
 
 
 @dataclass(frozen=True, slots=True)

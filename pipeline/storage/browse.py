@@ -33,7 +33,7 @@ LEFT JOIN LATERAL (
 ) live ON true"""
 """What has come since the latest update of an active event: the update brings it only when the event has grown by half."""
 _CHOSEN = """e.sequence <> 0 AND e.started_at IS NOT NULL
-  AND (CAST(:edition AS text) IS NULL OR e.edition = :edition)
+  AND news.is_of(e.edition, CAST(:edition AS text))
   AND (CAST(:state AS text) IS NULL OR e.state = :state)
   AND coalesce(e.publishers_total, e.publishers_in_window) >= :publishers
   AND NOT EXISTS (SELECT FROM unnest(CAST(:words AS text[])) AS word WHERE strpos(lower(e.headline), word) = 0)

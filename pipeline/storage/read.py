@@ -68,5 +68,5 @@ class Reader:
 def _statement(report: Report, given: Row, edition: str | None, limit: int | None) -> str:
     arguments = ", ".join(f'"{name}" => :{name}' for name in given)
     source = f"news.{report.sql_name}" + ("" if report.is_view else f"({arguments})")
-    chosen = " WHERE edition = :edition" if edition is not None and "edition" not in report.options else ""
+    chosen = " WHERE news.is_of(edition, :edition)" if edition is not None and "edition" not in report.options else ""
     return f"SELECT * FROM {source}{chosen}" + ("" if limit is None else " LIMIT :limit")  # noqa: S608 - our names

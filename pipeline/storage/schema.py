@@ -46,7 +46,7 @@ clusters = Table(
         primary_key=True,
         comment="Stable id; derived from the story that opened the cluster, its edition and when it came.",
     ),
-    Column("edition", Text, nullable=False, comment="The stream it belongs to: a language."),
+    Column("edition", Text, nullable=False, comment="The stream it belongs to: a language, or a part of one."),
     Column("position", BigInteger, nullable=False, comment="Log position of this state; -1 before any has come."),
     Column("stories", Integer, nullable=False, comment="How many stories it has; 0 once merged into another."),
     Column("publishers", Integer, nullable=False, comment="From how many different publishers."),
@@ -67,7 +67,7 @@ clusters = Table(
 stories = Table(
     "stories",
     metadata,
-    Column("edition", Text, primary_key=True, comment="The stream it was clustered in: its language."),
+    Column("edition", Text, primary_key=True, comment="The stream it was clustered in: its language, or a part of it."),
     Column(
         "position",
         BigInteger,
@@ -161,7 +161,7 @@ events = Table(
         nullable=False,
         comment="Its cluster when the latest update was made.",
     ),
-    Column("edition", Text, nullable=False, comment="The stream it belongs to: a language."),
+    Column("edition", Text, nullable=False, comment="The stream it belongs to: a language, or a part of one."),
     Column(
         "sequence",
         Integer,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.params import Depends
 from starlette.responses import Response, StreamingResponse
 
-from pipeline.filters import EventFilter, State
+from pipeline.filters import EDITION, EventFilter, State
 from pipeline.printed import json_text
 from pipeline.storage import browse
 from pipeline.storage.read import Row
@@ -26,7 +26,9 @@ RETRY_MS = 2_000
 Text = Annotated[str, Query(max_length=LONGEST_TEXT, pattern=r"^[^\x00]*$")]
 Limit = Annotated[int, Query(ge=1, le=MOST_ROWS, description="Rows of a page.")]
 After = Annotated[str | None, Query(max_length=2_000, description="The page behind this cursor, from `next`.")]
-Edition = Annotated[str | None, Query(pattern=r"^[a-z]{2,3}$", description="A language, such as en.")]
+Edition = Annotated[
+    str | None, Query(pattern=EDITION, description="A language, such as en, or a part of it, such as en-sport.")
+]
 Moment = Annotated[datetime | None, Query(description="A time in ISO 8601; UTC where it does not say.")]
 EventId = Annotated[str, Query(max_length=LONGEST_TEXT)]
 

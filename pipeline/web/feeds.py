@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from pipeline.filters import EventFilter
+from pipeline.languages.codes import language_of
 from pipeline.printed import iso, shown
 from pipeline.storage import browse
 from pipeline.storage.read import Row
@@ -120,7 +121,7 @@ def _item(base: str, row: Row) -> dict[str, Any]:
         "content_text": summary(row),
         "date_published": iso(row["started_at"]),
         "date_modified": iso(row["updated_at"]),
-        "language": row["edition"],
+        "language": language_of(row["edition"]),
         "tags": [row["state"]],
         "_newsburst": {name: row[name] for name in ("state", "sequence", "stories", "publishers")},
     }

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from pipeline.config import Settings
+from pipeline.filters import is_of
 from pipeline.storage import browse
 from pipeline.storage.engine import DatabaseError
 from pipeline.storage.migrate import wrong_schema
@@ -111,4 +112,4 @@ class Source:
     def now(self, edition: str | None = None) -> datetime | None:
         """Stream time: of an edition, or the latest of all; None before the first story. Raises DatabaseError."""
         times = self.editions()
-        return times.get(edition) if edition is not None else max(times.values(), default=None)
+        return max((at for name, at in times.items() if is_of(name, edition)), default=None)

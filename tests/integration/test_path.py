@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from collections import Counter
+from itertools import cycle
 
 import pytest
 
@@ -78,14 +80,19 @@ def test_stories_without_a_key_and_in_several_languages_are_processed(settings, 
     assert {step.assignment.story.edition for step in steps} == {"en", "de"}
 
 
-def test_workers_that_come_and_go_share_the_editions(settings, new_database, lines, tmp_path):
+def test_workers_that_come_and_go_share_the_editions_and_the_parts_of_one(settings, new_database, lines, tmp_path):
     prepare(settings)
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[en]\nsplit_by = "desk"\n[en.parts]\nsport = ["Sport"]\nworld = ["World", "Europe"]\n')
+    settings = settings.model_copy(update={"rules": rules})
     languages = (b"en", b"de", b"fr", b"es")
     stories = [
         line.replace(b'"en"', b'"%s"' % language).replace(b'"id":"', b'"id":"%s-' % language)
         for line in lines[:400]
         for language in languages
     ]
+    desks = cycle([b"sport", b"Europe", b"Weather", b" World"])
+    stories = [line[:-1] + b',"desk":"%s"}' % next(desks) if b'"en"' in line else line for line in stories]
     with worker(settings, tmp_path / "first.log") as first:
         send(settings, "stories", [(None, line) for line in stories[:800]])
         with worker(settings, tmp_path / "second.log"):
@@ -95,3 +102,5 @@ def test_workers_that_come_and_go_share_the_editions(settings, new_database, lin
         wait_until_settled(settings, first)
     steps = assert_equal_to_replay(settings, new_database())
     assert len(steps) == len(stories)
+    stories_of = Counter(step.assignment.story.edition for step in steps)
+    assert stories_of == {"en": 100, "en-sport": 100, "en-world": 200, "de": 400, "fr": 400, "es": 400}

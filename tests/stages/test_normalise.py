@@ -16,6 +16,7 @@ from pipeline.records import MAX_PUBLISHER, MAX_TITLE, Story
 from pipeline.stages import normalise as normalise_stage
 from pipeline.stages import urls
 from pipeline.stages.normalise import clean_text, event_time, normalise
+from pipeline.stages.rules import NormaliseRule
 from pipeline.stages.urls import canonical_url, url_key
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -101,7 +102,7 @@ def test_an_empty_publisher_is_the_host():
 
 def test_the_edition_is_the_language_without_its_region():
     assert normalise(story(language="pt_BR"), NOW).edition == "pt"
-    assert normalise(story(title="1 : 0"), NOW, default_language="de").edition == "de"
+    assert normalise(story(title="1 : 0"), NOW, NormaliseRule("de")).edition == "de"
 
 
 def test_a_story_from_the_future_is_taken_at_the_time_it_was_received():
@@ -143,7 +144,7 @@ def test_a_body_is_cleaned_and_its_beginning_becomes_tokens():
 
 
 def test_words_as_they_stand_for_the_profile_that_compares_them():
-    assert normalise(story(title="Rescuers searching ruins"), NOW, stems=False).tokens == [
+    assert normalise(story(title="Rescuers searching ruins"), NOW, NormaliseRule(stems=False)).tokens == [
         "rescuers",
         "searching",
         "ruins",

@@ -132,6 +132,35 @@ def test_search_knows_the_language_and_how_words_begin(connection, query, langua
     assert {row.edition for row in rows} == {language}
 
 
+def test_a_part_of_a_language_is_searched_in_that_language_and_is_reported_with_it(connection):
+    stemmed = "SELECT news.headline_words('en-sport', 'Ferries sink') @@ news.headline_query('ferry', 'en-sport')"
+    signs = "SELECT news.headline_words('ja-sport', '東京で大規模な地震') @@ news.headline_query('地震', 'ja-sport')"
+    assert connection.scalar(sa.text(stemmed))
+    assert connection.scalar(sa.text(signs))
+    wanted = (
+        "SELECT array_agg(news.is_of(edition, :wanted)) FROM unnest(ARRAY['en', 'en-sport', 'de', 'eng']) AS edition"
+    )
+    found = {name: connection.scalar(sa.text(wanted), {"wanted": name}) for name in ("en", "en-sport", None)}
+    assert found == {"en": [True, True, False, False], "en-sport": [False, True, False, False], None: [True] * 4}
+
+
+def test_counts_of_a_language_with_parts_are_those_of_its_stories(connection):
+    """Once all English stories of the last day are of a part, reports on English say the same as before."""
+    asked = (
+        "SELECT count(*), sum(stories) FROM news.report_volume('en', '1 hour', '2014-03-24')",
+        "SELECT count(*), sum(stories) FROM news.report_emerging_now(2, 'en')",
+        "SELECT count(*), sum(last_hour) FROM news.report_growing_now(2, 'en')",
+        "SELECT count(*), max(stories) FROM news.report_events(edition => 'en')",
+        "SELECT count(*), sum(stories) FROM news.report_publishers('2014-03-01', 'en')",
+    )
+    before = [connection.execute(sa.text(query)).one() for query in asked]
+    for table in ("stories", "clusters", "events", "event_stories", "publishers"):
+        connection.execute(sa.text(f"UPDATE news.{table} SET edition = 'en-world' WHERE edition = 'en'"))
+    assert [connection.execute(sa.text(query)).one() for query in asked] == before
+    assert all(row[0] for row in before)
+    connection.rollback()
+
+
 def test_search_finds_pairs_of_signs_where_words_are_not_separated(connection):
     words = "SELECT news.headline_words('ja', '東京で大規模な地震が発生') @@ news.headline_query(:query, 'ja')"
     assert [connection.scalar(sa.text(words), {"query": query}) for query in ("地震", "東京", "大阪")] == [
