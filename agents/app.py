@@ -15,6 +15,7 @@ from agents.measure import keep_measuring
 from agents.runtime.health import serve, watch
 from agents.runtime.log_end import LogEnd
 from agents.runtime.producer import PackedProducer
+from agents.runtime.spans import create_traces
 from agents.runtime.standby import Standby
 from agents.runtime.state import StateStore
 from agents.runtime.ticks import keep_ticking
@@ -44,6 +45,8 @@ class App(faust.App):  # type: ignore[misc]
     """returns if the broker answers, or raises BrokerError"""
     standbys: Sequence[Standby[Any, Any]] = ()
     is_ready = False
+    traces: Any = None
+    """what makes spans, if there are to be any"""
 
     async def on_start(self) -> None:
         """Wait for the broker: a worker that starts while it is away works when it is back."""
@@ -95,6 +98,7 @@ def create_app(settings: Settings) -> App:
         broker_heartbeat_interval=settings.session_seconds / HEARTBEATS,
         consumer_auto_offset_reset="earliest",
     )
+    app.traces = create_traces(settings)
     app.broker_answers = partial(_answers, settings)
     app.on_rebalance_complete.connect(stop_flow_before_seek, weak=False)
     producer, log_end = PackedProducer(settings), LogEnd(settings)
@@ -109,7 +113,12 @@ def create_app(settings: Settings) -> App:
         await keep_ticking(settings, producer, lambda: _living(clustering))
 
     app.standbys = [state.standby for state in states if state.standby is not None]
-    app.closing = [producer.close, log_end.close, *(state.close for state in states)]
+    app.closing = [
+        producer.close,
+        log_end.close,
+        *(state.close for state in states),
+        *([app.traces.close] if app.traces is not None else []),
+    ]
     if settings.metrics_port:
         keep_measuring(app, settings, clustering, detection)
         serve(watch(app, settings, states), settings.metrics_host, settings.metrics_port)

@@ -12,6 +12,7 @@ from agents.runtime.log_end import LogEnd
 from agents.runtime.metrics import CANDIDATES, count, timed
 from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
+from agents.runtime.spans import traced
 from agents.runtime.state import Partition, StateStore
 from agents.runtime.transaction import transact
 from agents.transport.batches import Raw, batches, by_partition
@@ -58,8 +59,8 @@ def declare(app: faust.App, settings: Settings, log_end: LogEnd) -> StateStore[A
     async def agent(stream: Any) -> None:
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
-                with timed(STAGE):
-                    outcomes = await transact(store, number, records, work)
+                with timed(STAGE), traced(app.traces, STAGE) as spans:
+                    outcomes = await transact(store, number, records, work, spans)
                 count(STAGE, outcomes)
 
     return store

@@ -15,6 +15,7 @@ from agents.runtime.log_end import LogEnd
 from agents.runtime.metrics import UPDATE_SECONDS, UPDATES, count, timed
 from agents.runtime.producer import Message, Messages
 from agents.runtime.rows import Changelog, StateOf
+from agents.runtime.spans import traced
 from agents.runtime.state import Partition, StateStore
 from agents.runtime.transaction import transact
 from agents.transport.batches import Raw, batches, by_partition
@@ -72,8 +73,8 @@ def declare(
         async for batch in batches(app, stream):
             for number, records in by_partition(batch).items():
                 end = await log_end.of(number)  # what is read here was on the log before
-                with timed(STAGE):
-                    outcomes = await transact(store, number, records, partial(work, end=end))
+                with timed(STAGE), traced(app.traces, STAGE) as spans:
+                    outcomes = await transact(store, number, records, partial(work, end=end), spans)
                 count(STAGE, outcomes)
 
     return store

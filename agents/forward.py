@@ -11,6 +11,7 @@ from agents.runtime.budget import STORY_S
 from agents.runtime.dead_letters import work_through
 from agents.runtime.metrics import count, timed
 from agents.runtime.producer import Messages, PackedProducer
+from agents.runtime.spans import traced
 from agents.transport.batches import Raw, batches
 
 Work = Callable[[Messages, ConsumerRecord], str]
@@ -24,7 +25,7 @@ def forward(app: faust.App, stage: str, source: str, producer: PackedProducer, w
     async def agent(stream: Any) -> None:
         async for records in batches(app, stream):
             messages: Messages = []
-            with timed(stage):
-                outcomes = work_through(stage, records, partial(work, messages), messages, STORY_S)
+            with timed(stage), traced(app.traces, stage) as spans:
+                outcomes = work_through(stage, records, partial(work, messages), messages, STORY_S, spans)
                 await producer.send(messages)
             count(stage, outcomes)

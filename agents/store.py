@@ -14,6 +14,7 @@ from agents.runtime.budget import STORY_S
 from agents.runtime.dead_letters import dead_letter, work_through
 from agents.runtime.metrics import POSTGRES_RETRIES, POSTGRES_WRITES, count, timed
 from agents.runtime.producer import Messages, PackedProducer
+from agents.runtime.spans import traced
 from agents.transport.batches import Raw, batches
 from pipeline.codec import InvalidRecord
 from pipeline.config import Settings
@@ -71,8 +72,8 @@ def declare(app: faust.App, settings: Settings, producer: PackedProducer) -> Non
             messages: Messages = []
             records: list[Record] = []
             sources: list[ConsumerRecord] = []
-            with timed(STAGE):
-                outcomes = work_through(STAGE, came, partial(work, records, sources), messages, STORY_S)
+            with timed(STAGE), traced(app.traces, STAGE) as spans:
+                outcomes = work_through(STAGE, came, partial(work, records, sources), messages, STORY_S, spans)
                 refused = await asyncio.to_thread(writer.write_acceptable, records, stored)
                 finished.update(ends)
                 messages.extend(dead_letter(STAGE, sources[index], InvalidRecord(reason)) for index, reason in refused)

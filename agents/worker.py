@@ -51,6 +51,8 @@ def run(settings: Settings) -> None:
         logging.getLogger(name).addFilter(_says_more_than_last_words)
     try:
         app = create_app(settings)
+    except SettingsError as error:
+        sys.exit(f"newsburst worker: {error}")
     except OSError as error:
         sys.exit(f"newsburst worker: NEWSBURST_METRICS_PORT={settings.metrics_port}: {error}")
     worker = faust.Worker(

@@ -144,6 +144,13 @@ class Settings(BaseSettings):
             description="`true`: messages on `events` have the [headers of CloudEvents 1.0](docs/operations.md#cloudevents)"
         ),
     ] = False
+    traces: Annotated[
+        bool,
+        Field(
+            description="`true`: workers send [spans of single stories](docs/operations.md#traces) to an OpenTelemetry "
+            "collector; needs the extra `traces`"
+        ),
+    ] = False
     log_level: Annotated[str, Field(description="DEBUG, INFO, WARNING or ERROR")] = "WARNING"
     log_format: Annotated[Literal["text", "json"], Field(description="or `json`: one object a line")] = "text"
 

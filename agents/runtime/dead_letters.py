@@ -13,6 +13,7 @@ from aiokafka.structs import ConsumerRecord
 from agents.runtime.budget import budget
 from agents.runtime.metrics import DEAD_LETTERS
 from agents.runtime.producer import Message, Messages
+from agents.runtime.spans import NO_SPANS, Spans
 from pipeline.codec import InvalidRecord
 from pipeline.kafka.dead_letters import CUT, OURS, REQUEUED, headers_of, kind
 from pipeline.kafka.topics import LARGEST_MESSAGE
@@ -41,6 +42,7 @@ def work_through(
     work: Callable[[ConsumerRecord], str],
     messages: Messages,
     budget_s: float,
+    spans: Spans = NO_SPANS,
     *,
     stateful: bool = False,
 ) -> Counter[str]:
@@ -55,18 +57,22 @@ def work_through(
     with budget(budget_s) as begin_next:
         for record in records:
             begin_next()
+            span, made = spans.begin(record), len(messages)
             try:
-                outcomes[work(record)] += 1
-            except InvalidRecord as error:
-                messages.append(dead_letter(stage, record, error))
-                outcomes["dead"] += 1
+                outcome = work(record)
             except (ImportError, OSError):
                 raise
             except Exception as error:
-                if stateful:
+                if span is not None:
+                    spans.failed(span, error)
+                if stateful and not isinstance(error, InvalidRecord):
                     raise FailedOn(record, error) from error
                 messages.append(dead_letter(stage, record, error))
-                outcomes["dead"] += 1
+                outcome = "dead"
+            else:
+                if span is not None:
+                    messages[made:] = spans.done(span, messages[made:], outcome)
+            outcomes[outcome] += 1
     return outcomes
 
 

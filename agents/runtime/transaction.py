@@ -17,6 +17,7 @@ from aiokafka.structs import ConsumerRecord
 
 from agents.runtime.dead_letters import FailedOn, dead_letter, work_through
 from agents.runtime.producer import Messages, attempts
+from agents.runtime.spans import NO_SPANS, Spans
 from agents.runtime.state import Partition, StateStore
 
 log = structlog.get_logger()
@@ -33,7 +34,11 @@ Work = Callable[[Partition[E], Messages], AbstractContextManager[Callable[[Consu
 
 
 async def transact(
-    store: StateStore[Any, E], number: int, records: list[ConsumerRecord], work: Work[E]
+    store: StateStore[Any, E],
+    number: int,
+    records: list[ConsumerRecord],
+    work: Work[E],
+    spans: Spans = NO_SPANS,
 ) -> Counter[str]:
     """Have `work` change the state of a partition by these records, and send what it has to say, all or nothing.
 
@@ -49,7 +54,7 @@ async def transact(
         with attempt:
             if generation != store.generation and attempt.num > 1:
                 break
-            partition, messages, outcomes = await _work_through(store, number, records, work)
+            partition, messages, outcomes = await _work_through(store, number, records, work, spans)
             try:
                 await partition.producer.send(messages)
                 partition.first.clear()
@@ -61,7 +66,7 @@ async def transact(
 
 
 async def _work_through(
-    store: StateStore[Any, E], number: int, records: list[ConsumerRecord], work: Work[E]
+    store: StateStore[Any, E], number: int, records: list[ConsumerRecord], work: Work[E], spans: Spans
 ) -> tuple[Partition[E], Messages, Counter[str]]:
     """Have `work` change the state; returns what is to be committed with it."""
     faults: Messages = []
@@ -70,7 +75,7 @@ async def _work_through(
         messages: Messages = [*partition.first, *faults]
         try:
             with work(partition, messages) as work_on:
-                outcomes = work_through(store.stage, records, work_on, messages, BUDGET_S, stateful=True)
+                outcomes = work_through(store.stage, records, work_on, messages, BUDGET_S, spans, stateful=True)
         except FailedOn as found:
             failed = found
         except BaseException:
