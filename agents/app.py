@@ -24,6 +24,7 @@ from agents.transport.consumer import Transport, stop_flow_before_seek
 from pipeline.config import Settings
 from pipeline.embedded.processes import SAYS_READY
 from pipeline.kafka.admin import BrokerError, admin
+from pipeline.kafka.changelogs import StateError, wrong_state
 from pipeline.kafka.connection import tls
 from pipeline.logs import announce
 
@@ -41,8 +42,8 @@ class App(faust.App):  # type: ignore[misc]
     """A Faust app with connections of our own."""
 
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
-    broker_answers: Callable[[], Awaitable[None]]
-    """returns if the broker answers, or raises BrokerError"""
+    may_work: Callable[[], Awaitable[None]]
+    """returns if the broker answers and the state is of our rule; raises BrokerError, or StateError"""
     standbys: Sequence[Standby[Any, Any]] = ()
     is_ready = False
     traces: Any = None
@@ -52,7 +53,7 @@ class App(faust.App):  # type: ignore[misc]
         """Wait for the broker: a worker that starts while it is away works when it is back."""
         while not self.should_stop:
             try:
-                await self.broker_answers()
+                await self.may_work()
                 break
             except BrokerError as error:
                 log.warning("waiting for Kafka", error=str(error))
@@ -99,7 +100,7 @@ def create_app(settings: Settings) -> App:
         consumer_auto_offset_reset="earliest",
     )
     app.traces = create_traces(settings)
-    app.broker_answers = partial(_answers, settings)
+    app.may_work = partial(_may_work, settings)
     app.on_rebalance_complete.connect(stop_flow_before_seek, weak=False)
     producer, log_end = PackedProducer(settings), LogEnd(settings)
     for stage in (normalise, fingerprint, store, amend):
@@ -126,9 +127,12 @@ def create_app(settings: Settings) -> App:
     return app
 
 
-async def _answers(settings: Settings) -> None:
+async def _may_work(settings: Settings) -> None:
+    """Raises StateError before any record is read: normalise, too, decides by the rule, and asks nobody."""
     async with admin(settings):
         pass
+    for sentence in await wrong_state(settings):
+        raise StateError(sentence)
 
 
 def _living(clustering: StateStore[Any, Any]) -> Iterator[tuple[int, str]]:

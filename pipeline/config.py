@@ -11,12 +11,14 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import ValidationError
 
-from pipeline.settings import Settings, SettingsError
+from pipeline.settings import RULES_OF, Settings, SettingsError
 
-__all__ = ["Settings", "SettingsError", "load", "load_with_sources", "running_services"]
+__all__ = ["RULES_OF", "Settings", "SettingsError", "load", "load_with_sources", "running_services"]
 
 OF_TESTS = "NEWSBURST_TEST_"
 """How variables begin that the tests read."""
+OF_COMPOSE = frozenset(f"NEWSBURST_{name}" for name in ("VERSION", "REVISION", "CREATED", "MEMORY"))
+"""Variables that docker-compose.yml reads; they may stand in the environment of a command."""
 FILE = "NEWSBURST_SETTINGS"
 """The variable that names the TOML file."""
 DEFAULT, VARIABLE, RUNNING = "default", "variable", "embedded service"
@@ -103,7 +105,7 @@ def _refuse_unknown(variables: Iterable[str]) -> None:
     """Raises SettingsError for a variable that means nothing: most often it is misspelled."""
     known = [FILE, *(f"NEWSBURST_{name.upper()}" for name in Settings.model_fields)]
     for name in variables:
-        if name.startswith("NEWSBURST_") and name not in known and not name.startswith(OF_TESTS):
+        if name.startswith("NEWSBURST_") and name not in {*known, *OF_COMPOSE} and not name.startswith(OF_TESTS):
             raise SettingsError(f"{name} is no setting{_meant(name, known)} The README lists them all.")
 
 

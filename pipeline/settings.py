@@ -1,5 +1,6 @@
 """The settings: what each is called, what it may be, and what follows from it. `pipeline.config` says where they come from."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -9,11 +10,14 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.languages.codes import known_tag
 from pipeline.similarity.universal import ROWS
-from pipeline.stages.edition_rules import EditionRule, InvalidRules, RuleOf, parse_rules, rule_of, splits_of
+from pipeline.stages.edition_rules import EditionRule, InvalidRules, RuleOf, described, parse_rules, rule_of, splits_of
 from pipeline.stages.profiles import Profile, cluster_rule, detect_rule, stems
 from pipeline.stages.rules import ClusterRule, DetectRule, NormaliseRule
 from pipeline.stages.weights import InvalidWeights, Weights, parse, shipped
 from pipeline.times import HOUR
+
+RULES_OF = "NEWSBURST_RULES ["
+"""How the names begin under which `rule` says the rules of an edition."""
 
 
 class SettingsError(ValueError):
@@ -262,11 +266,11 @@ class Settings(BaseSettings):
         """The rule of the detect stage for each edition. Raises SettingsError."""
         return rule_of(self.detect_rule(), self._edition_rules())
 
-    def _edition_rules(self) -> dict[str, EditionRule]:
+    def _edition_rules(self) -> Mapping[str, EditionRule]:
         if self.rules is None:
             return {}
         try:
-            return parse_rules(self.rules.read_text(encoding="utf-8"))
+            return parse_rules(self.rules.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, InvalidRules) as error:
             raise SettingsError(f"NEWSBURST_RULES={str(self.rules)!r}: {error}") from None
 
@@ -275,13 +279,12 @@ class Settings(BaseSettings):
         weights = self.score_weights()
         names = ("profile", "threshold", "window_hours", "min_publishers", "look_back_hours", "bands", "rows")
         emerging = ("emerging_threshold", "emerging_hours", "emerging_publishers")
-        rules = self._edition_rules()
         values = {
             **{name: getattr(self, name) for name in (*names, *emerging)},
             "weights": "shipped" if weights == shipped() else _digest(weights),
-            "rules": _digest(sorted(rules.items())) if rules else "none",
         }
-        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()}
+        of_editions = {f"{RULES_OF}{edition}]": text for edition, text in described(self._edition_rules()).items()}
+        return {f"NEWSBURST_{name.upper()}": str(value) for name, value in values.items()} | of_editions
 
     def score_weights(self) -> Weights:
         """The weights of the scores. Raises SettingsError."""

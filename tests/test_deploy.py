@@ -12,7 +12,7 @@ import yaml
 from prometheus_client import REGISTRY
 
 from agents.runtime import metrics
-from pipeline.config import Settings
+from pipeline.config import OF_COMPOSE, Settings
 from pipeline.embedded.kafka import COORDINATES
 from tests import containers
 
@@ -81,6 +81,12 @@ def test_services_of_compose_are_confined():
         assert service["cap_drop"] == ["ALL"], name
         assert service["mem_limit"], name
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+
+
+def test_what_compose_reads_may_stand_in_the_environment_of_a_command():
+    read = set(re.findall(r"\$\{(NEWSBURST_\w+)", (DEPLOY.parent / "docker-compose.yml").read_text(encoding="utf-8")))
+    assert read <= OF_COMPOSE | {f"NEWSBURST_{name.upper()}" for name in Settings.model_fields}
+    assert read >= OF_COMPOSE
 
 
 def test_kubernetes_accepts_the_manifests():

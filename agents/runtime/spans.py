@@ -67,4 +67,7 @@ def create_traces(settings: Settings) -> Traces | None:
         raise SettingsError(
             "NEWSBURST_TRACES=true: OpenTelemetry is not installed. Install the extra `traces`, or set NEWSBURST_TRACES=false."
         ) from None
-    return Traces(settings)
+    try:
+        return Traces(settings)
+    except ValueError as error:
+        raise SettingsError(f"NEWSBURST_TRACES=true: OpenTelemetry refuses a variable OTEL_...: {error}") from None

@@ -23,7 +23,7 @@ from agents.runtime.producer import Messages, PackedProducer
 from agents.runtime.rows import Changelog, StateOf, build
 from agents.runtime.standby import Standby
 from pipeline.config import Settings
-from pipeline.kafka.changelogs import Rows, StateError, check_log, check_rule, read_rows
+from pipeline.kafka.changelogs import RULE_EVERY, Rows, StateError, check_log, check_rule, read_rows
 from pipeline.records import Record
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=Record)
 E = TypeVar("E")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Partition(Generic[E]):
     """A partition as its owner holds it: the states of its editions, and the producer of its transactions."""
 
@@ -43,8 +43,8 @@ class Partition(Generic[E]):
     states: dict[str, E]
     producer: PackedProducer
     new_state: Callable[[str], E]
-    first: Messages
-    """what its next transaction begins with: the rule, if the rows do not say it yet"""
+    unsaid: int = RULE_EVERY
+    """offsets of the changelog since its owner said the rule"""
 
     def state(self, edition: str) -> E:
         """The state of an edition."""
@@ -121,8 +121,7 @@ class StateStore(Generic[R, E]):
                 self._idle.clear()
                 try:
                     await producer.start()
-                    rule, states, newest = await self._state(number)
-                    first = [self._changelog.rule(number)] if rule is None else []
+                    states, newest = await self._state(number)
                     check_log(self._changelog.name, number, newest, await self._log_end.of(number))
                 except BaseException:
                     await producer.close()
@@ -133,22 +132,21 @@ class StateStore(Generic[R, E]):
                         self._idle.set()
                 if generation == self._generation:
                     LOAD_SECONDS.labels(self.stage).observe(time.perf_counter() - begin)
-                    self._owned[number] = Partition(number, states, producer, self._state_of.new, first)
+                    self._owned[number] = Partition(number, states, producer, self._state_of.new)
                 else:
                     await producer.close()
             return self._owned[number]
 
-    async def _state(self, number: int) -> tuple[dict[str, str] | None, dict[str, E], int]:
-        """The rule, the states and the newest position of a partition: as they are kept warm, or else from its rows."""
+    async def _state(self, number: int) -> tuple[dict[str, E], int]:
+        """The states and the newest position of a partition: as they are kept warm, or else from its rows."""
         warm = await self.standby.take(number) if self.standby is not None else None
         if warm is not None:
             check_rule(warm.rule or {}, self._settings.rule())
             log.info("taken over from the standby", changelog=self._changelog.name, partition=number)
-            return warm.rule, warm.states, warm.newest
+            return warm.states, warm.newest
         async with self._one_at_a_time:
             rows = await self._read(number)
-            states, newest = await asyncio.to_thread(self._build, rows)
-        return rows.rule, states, newest
+            return await asyncio.to_thread(self._build, rows)
 
     def _numbers(self) -> Collection[int]:
         """The partitions that are owned."""
@@ -172,6 +170,13 @@ class StateStore(Generic[R, E]):
 
     def _build(self, rows: Rows) -> tuple[dict[str, E], int]:
         return build(self._state_of, rows)
+
+    def say_rule(self, partition: Partition[E], messages: Messages) -> None:
+        """Add the rule that the rows are made by to messages of a transaction, now and then."""
+        partition.unsaid += len(messages) + 1  # the end of a transaction has an offset, too
+        if messages and partition.unsaid >= RULE_EVERY:
+            messages.append(self._changelog.rule(partition.number))
+            partition.unsaid = 0
 
     async def forget(self, partition: Partition[E]) -> None:
         """Give a partition up: it is loaded again when it is needed."""

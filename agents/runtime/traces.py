@@ -14,6 +14,7 @@ import asyncio
 import threading
 from typing import Any
 
+import structlog
 from aiokafka.structs import ConsumerRecord
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -25,6 +26,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from agents.runtime.producer import Message, Messages
 from pipeline import __version__
 from pipeline.config import Settings
+
+log = structlog.get_logger()
 
 HEADER, STATE_HEADER = "traceparent", "tracestate"
 FLUSH_S = 3.0
@@ -55,6 +58,8 @@ class Traces:
         sending = threading.Thread(target=self._provider.shutdown, daemon=True)
         sending.start()
         await asyncio.to_thread(sending.join, FLUSH_S)
+        if sending.is_alive():
+            log.warning("the collector does not take the last spans; they are dropped", seconds=FLUSH_S)
 
 
 class BatchSpans:
@@ -68,9 +73,10 @@ class BatchSpans:
 
     def begin(self, record: ConsumerRecord) -> Span | None:
         """The span of a record; None if it is not traced."""
-        headers = {
-            name: value.decode("latin-1") for name, value in record.headers if name in {HEADER, STATE_HEADER} and value
-        }
+        found = [(name, value) for name, value in record.headers if name in {HEADER, STATE_HEADER} and value]
+        headers = {name: value.decode("latin-1") for name, value in found}
+        if sum(name == HEADER for name, _ in found) > 1:  # no one knows which is meant
+            headers.clear()
         if HEADER not in headers and record.topic not in self._traces.first:
             return None
         place = record.topic, record.partition, record.offset

@@ -56,8 +56,8 @@ async def transact(
                 break
             partition, messages, outcomes = await _work_through(store, number, records, work, spans)
             try:
+                store.say_rule(partition, messages)
                 await partition.producer.send(messages)
-                partition.first.clear()
             except BaseException:
                 await store.forget(partition)  # it holds what may not be on the changelog
                 raise
@@ -72,7 +72,7 @@ async def _work_through(
     faults: Messages = []
     while True:
         partition = await store.load(number)
-        messages: Messages = [*partition.first, *faults]
+        messages: Messages = [*faults]
         try:
             with work(partition, messages) as work_on:
                 outcomes = work_through(store.stage, records, work_on, messages, BUDGET_S, spans, stateful=True)

@@ -6,9 +6,9 @@ from collections import Counter
 import click
 
 from pipeline.cli.output import print_json, print_rows
-from pipeline.config import Settings, load
+from pipeline.config import RULES_OF, Settings, load
 from pipeline.kafka.admin import workers
-from pipeline.kafka.changelogs import adopt, forget, rules
+from pipeline.kafka.changelogs import NO_RULES, adopt, differences, forget, rules
 from pipeline.storage.positions import forget_positions
 
 
@@ -31,13 +31,14 @@ def show(as_json: bool) -> None:
     """  # noqa: D301 - \b is click's mark for lines to keep
     settings = load()
     found, ours = asyncio.run(rules(settings)), settings.rule()
+    of_editions = {name for rule in found for name in rule if name.startswith(RULES_OF)}
     rows = [
         {
             "setting": name,
             "state": ", ".join(sorted({rule[name] for rule in found if name in rule})),
-            "here": ours[name],
+            "here": ours.get(name, NO_RULES),
         }
-        for name in ours
+        for name in [*ours, *sorted(of_editions - ours.keys())]
     ]
     if as_json:
         print_json(rows)
@@ -50,9 +51,10 @@ def show(as_json: bool) -> None:
 def adopt_command(yes: bool) -> None:
     """Have workers with the settings here go on with the state, though it was made by another rule.
 
-    What is known stays as it was decided. A shorter look-back deletes the stories that it does not reach when the next one comes.
-    Another threshold, window or number of publishers holds from the next story on. With other bands and rows, what is known is
-    matched by those. Stop the workers before, and start none with the old settings.
+    What is known stays as it was decided. A shorter look-back deletes the stories that it does not reach when the next one
+    comes. Another threshold, window or number of publishers holds from the next story on. With other bands and rows, what is
+    known is matched by those. Where a language is split in another way, stories go to other editions from then on. Stop the
+    workers before, and start none with the old settings.
 
     \b
     Example: NEWSBURST_THRESHOLD=20 newsburst state adopt
@@ -60,10 +62,7 @@ def adopt_command(yes: bool) -> None:
     settings = load()
     found, ours = asyncio.run(rules(settings)), settings.rule()
     changes = Counter(
-        f"{name}: {rule[name]} becomes {ours[name]}"
-        for rule in found
-        for name in ours
-        if rule.get(name) not in {None, ours[name]}
+        f"{name}: {theirs} becomes {mine}" for rule in found for name, theirs, mine in differences(rule, ours)
     )
     if not changes:
         click.echo("The state was made by the rule of the settings here: there is nothing to adopt.")

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from pipeline.config import Settings
+from pipeline.config import RULES_OF, Settings
 from pipeline.kafka.admin import admin, partitions
 from pipeline.kafka.connection import connection
 from pipeline.kafka.consumer import UnreadableRecord, consuming
@@ -121,13 +121,23 @@ def _take(rows: Rows, name: str, record: Any) -> None:
 
 def check_rule(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
     """Raises OtherRule if rows were made by another rule than ours."""
-    other = [name for name in ours if name in found and found[name] != ours[name]]
-    if other:
-        differ = ", ".join(f"{name}={ours[name]} (the state has {found[name]})" for name in other)
+    if other := differences(found, ours):
+        differ = ", ".join(f"{name}={mine} (the state has {theirs})" for name, theirs, mine in other)
         raise OtherRule(
             f"This worker's rule is not the one that the state was made by: {differ}. Set it as the state has it; or stop all "
             "workers and run `newsburst state adopt` with the new settings, which says what that changes."
         )
+
+
+def differences(found: Mapping[str, str], ours: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """The settings in which the rule of rows and ours differ: name, theirs, ours. What older rows do not say is as ours.
+
+    The rules of an edition are said only where there are any.
+    """
+    by_edition = [name for name in {**found, **ours} if found and name.startswith(RULES_OF)]
+    names = [name for name in ours if name in found and name not in by_edition]
+    pairs = [(name, found.get(name, NO_RULES), ours.get(name, NO_RULES)) for name in [*names, *by_edition]]
+    return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def check_log(name: str, partition: int, position: int, end: int) -> None:
@@ -140,7 +150,11 @@ def check_log(name: str, partition: int, position: int, end: int) -> None:
         )
 
 
-GLANCED_OFFSETS = 50
+NO_RULES = "as for all others"
+"""What is said of an edition without rules of its own."""
+RULE_EVERY = 100
+"""Offsets of a changelog after which it says its rule again, so that a glance at its end finds it."""
+GLANCED_OFFSETS = 2 * RULE_EVERY
 """Offsets at both ends of a changelog that are looked into."""
 
 

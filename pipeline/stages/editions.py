@@ -6,6 +6,7 @@ as the rule lists, whatever producers send.
 """
 
 from collections.abc import Iterator
+from unicodedata import normalize
 
 from pipeline.languages.codes import language_of
 from pipeline.records import Story
@@ -27,14 +28,14 @@ def edition_of(story: Story, tag: str, rule: NormaliseRule) -> str:
 
 
 def folded(value: str) -> str:
-    """A value as it is compared: without regard to case and to space around it."""
-    return value.strip().casefold()
+    """A value as it is compared: without regard to case, to spaces around it, and to how signs are put together (NFKC)."""
+    return " ".join(normalize("NFKC", value).casefold().split())
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The values of a field: of a list, each of its texts and whole numbers."""
+    """The values of a field: texts, whole numbers, true and false; of a list, each of them."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str):
             yield folded(one)
         elif isinstance(one, int):
-            yield str(one)
+            yield str(one).casefold()

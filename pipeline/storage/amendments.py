@@ -38,10 +38,12 @@ def of_stories(
         edition = target["edition"]
     found = reader.rows(
         "SELECT id, url, edition FROM news.stories WHERE (id = ANY(:names) OR url = ANY(:names)) "
-        "AND (CAST(:edition AS text) IS NULL OR edition = :edition) ORDER BY received_at",
+        "AND news.is_of(edition, CAST(:edition AS text)) ORDER BY received_at",
         names=_texts(stories),
-        edition=edition,
+        edition=None if target is not None else edition,
     )
+    if target is not None:
+        found = _of_edition(found, stories, target["edition"])
     by_name = {name: row for row in found for name in (row["id"], row["url"])}  # the latest of each name
     _all_known(stories, by_name, edition)
     editions = sorted({row["edition"] for row in found})
@@ -57,6 +59,17 @@ def of_stories(
         stories=list(dict.fromkeys(by_name[name]["id"] for name in stories)),
         clusters=[] if target is None else [target["id"]],
     )
+
+
+def _of_edition(found: Sequence[Row], names: Sequence[str], edition: str) -> list[Row]:
+    """Those stories of an edition. Raises CannotAmend if one of these names is of other editions only."""
+    for name in names:
+        editions = {row["edition"] for row in found if name in (row["id"], row["url"])}
+        if editions and edition not in editions:
+            raise CannotAmend(
+                f"{name!r} is of edition {min(editions)}: it cannot be moved to a cluster of edition {edition}."
+            )
+    return [row for row in found if row["edition"] == edition]
 
 
 def of_clusters(reader: Reader, names: Sequence[str], by: str, *, reason: str | None = None) -> Amendment:

@@ -1,10 +1,7 @@
 """The worker process: what it says when it cannot go on, and what it waits for."""
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -14,22 +11,9 @@ from pipeline.embedded.kafka import EmbeddedKafka
 from pipeline.embedded.ports import free_ports
 from pipeline.embedded.processes import SAYS_READY
 from pipeline.kafka.admin import create_topics
-from tests.integration.helpers import prepare, send, start, wait_for, worker
+from tests.integration.helpers import last_words, prepare, send, start, wait_for, worker
 
 STORY = b"""{"url": "https://e.com/", "title": "Quake hits city", "publisher": "Daily", "crawled_at": "2024-05-01T12:00:00Z"}"""
-
-
-def last_words(**environment):
-    """Run a worker to its end; returns its exit code and what it said."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "agents.worker"],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return ended.returncode, ended.stdout + ended.stderr
 
 
 def test_a_worker_waits_for_a_kafka_that_is_away_and_says_so(settings, tmp_path):

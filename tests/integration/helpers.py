@@ -51,6 +51,19 @@ def start(settings, log):
         )
 
 
+def last_words(**environment):
+    """Run a worker to its end; returns its exit code and what it said."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "agents.worker"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
 def wait_for(condition, seconds=60):
     """Wait until it is so; returns what the condition then gives."""
     deadline = time.monotonic() + seconds

@@ -9,10 +9,11 @@ from itertools import cycle
 import pytest
 
 from pipeline.codec import decode
+from pipeline.embedded.processes import SAYS_READY
 from pipeline.records import Story
 from pipeline.replay import Step
 from tests import sample
-from tests.integration.helpers import prepare, send, start, wait_until_settled, worker
+from tests.integration.helpers import last_words, prepare, send, start, wait_until_settled, worker
 from tests.reliability.promise import judge, replayed
 
 COUNT = 2_500
@@ -103,4 +104,8 @@ def test_workers_that_come_and_go_share_the_editions_and_the_parts_of_one(settin
     steps = assert_equal_to_replay(settings, new_database())
     assert len(steps) == len(stories)
     stories_of = Counter(step.assignment.story.edition for step in steps)
+    code, said = last_words(**settings.model_copy(update={"rules": None}).environment())
+    assert (code, "Traceback" in said) == (1, False)
+    assert "is not the one that the state was made by: NEWSBURST_RULES [en]=as for all others" in said
+    assert SAYS_READY not in said, "It reads no story: it would put it into another edition."
     assert stories_of == {"en": 100, "en-sport": 100, "en-world": 200, "de": 400, "fr": 400, "es": 400}

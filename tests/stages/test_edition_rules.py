@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.edition_rules import InvalidRules, parse_rules, rule_of, splits_of
+from pipeline.stages.edition_rules import InvalidRules, described, parse_rules, rule_of, splits_of
 from pipeline.stages.rules import DetectRule, Split
 from pipeline.times import HOUR
 
@@ -40,27 +40,62 @@ def test_a_language_is_split_by_the_values_that_are_listed():
     assert splits_of(parse_rules("[en]\nthreshold = 3")) == {}
 
 
+def test_rules_that_mean_the_same_are_described_alike():
+    same = """
+        ["en-sport"]
+        threshold = 30
+        [is]
+        [en]
+        window_hours = 2.0
+        threshold = 20
+        split_by = "section"
+        [en.parts]
+        world = ["WORLD", "world"]
+        sport = ["football", "sport"]
+    """
+    assert described(parse_rules(same)) == described(parse_rules(SPLIT))
+    assert described(parse_rules(SPLIT.replace("FOOTBALL", "Tennis"))) != described(parse_rules(SPLIT))
+    assert list(described(parse_rules(SPLIT))) == ["en", "en-sport"]
+
+
+def test_values_of_the_language_are_tags_however_they_are_written():
+    rules = parse_rules('[en]\nsplit_by = "language"\n[en.parts]\ngb = ["en_GB", "eng-ie"]')
+    assert splits_of(rules)["en"].parts == {"en-gb": "gb", "en-ie": "gb"}
+
+
+PARTS = '[en]\nsplit_by = "desk"\n[en.parts]\n'
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("[is", "not TOML"),
-        ("[is]\nthreshhold = 5", "threshhold"),
-        ("[is]\nthreshold = 0", r">= 1.*\$\[\.\.\.\]\.threshold|threshold"),
-        ("[is]\nthreshold = 'five'", "threshold"),
+        (f"a = {'[' * 3_000}", "nested too deeply"),
+        ("[is]\nthreshhold = 5", r"\[is\] threshhold is no rule; did you mean threshold?"),
+        ("[is]\nthreshold = 0", r"\[is\] threshold = 0: Expected `int` >= 1"),
+        ("[is]\nthreshold = 99999999999", "threshold = 99999999999: Expected `int` <= 1000000"),
+        ("[is]\nthreshold = 'five'", r"\[is\] threshold = 'five': Expected `int`, got `str`"),
         ("[icelandic]\nthreshold = 5", r"\[icelandic\] is no edition"),
-        ("[pt-BR]\nthreshold = 5", r"\[pt-BR\] is no edition: \[pt.parts\] has no part 'BR'"),
-        ("[eng]\nthreshold = 5", r"\[eng\] is no edition"),
+        ("[pt-BR]\nthreshold = 5", r"\[pt-BR\] is no edition: .* that \[pt.parts\] lists"),
+        ("[en-]\nthreshold = 5", r"\[en-\] is no edition"),
+        ("[eng]\nthreshold = 5", r"\[eng\]: write \[en\]"),
+        ("threshold = 5", "threshold stands outside of a table"),
+        ('["e\\n"]', r"\[e\\n\] is no edition"),
         ('[en]\nsplit_by = "desk"', r"\[en\] needs both `split_by` and a table \[en.parts\]"),
         ('[en.parts]\nsport = ["Sport"]', "needs both"),
         ('[en]\nsplit_by = "title"\n[en.parts]\na = ["A"]', "split_by = 'title'"),
-        ('[en]\nsplit_by = "desk"\n[en.parts]\nSport = ["Sport"]', "parts"),
-        ('[en]\nsplit_by = "desk"\n[en.parts]\nsport = []', "length >= 1"),
-        ('[en]\nsplit_by = "desk"\n[en.parts]\na = ["X"]\nb = [" x"]', "'x'|' x' is a value of both a and b"),
-        (
-            '[en]\nsplit_by = "d"\n[en.parts]\na = ["X"]\n[en-a]\nsplit_by = "d"\n[en-a.parts]\nb = ["Y"]',
-            "part already",
-        ),
-        ("threshold = 5", "Expected `object`"),
+        ('[en]\nsplit_by = " desk"\n[en.parts]\na = ["A"]', "without spaces around it"),
+        ('[en]\nsplit_by = "desk"\nparts = 3', r"parts = 3: it should be a table"),
+        (PARTS + 'Sport = ["Sport"]', r"\[en.parts\] Sport: name a part by"),
+        (PARTS + '"sport\\n" = ["Sport"]', r"\[en.parts\] sport\\n: name a part by"),
+        (PARTS + "sport = []", r"\[en.parts\] sport = \[\]: list the values"),
+        (PARTS + 'sport = "Sport"', r"\[en.parts\] sport = 'Sport': list the values"),
+        (PARTS + 'sport = ["  "]', "the value '  ' is empty"),
+        (PARTS + 'a = ["X"]\nb = [" x"]', "' x' is a value of both a and b"),
+        (PARTS + 'a = ["caf\u00e9"]\nb = ["cafe\u0301"]', "is a value of both a and b"),
+        (PARTS + 'a = ["X"]\n[en-a]\nsplit_by = "d"\n[en-a.parts]\nb = ["Y"]', "part already"),
+        ('[en]\nsplit_by = "language"\n[en.parts]\ngb = ["GB"]', "'GB' is no language tag of en, such as en-GB"),
+        ('[en]\nsplit_by = "language"\n[en.parts]\nde = ["de-DE"]', "'de-DE' is no language tag of en"),
     ],
 )
 def test_what_is_wrong_is_named(text, reason):

@@ -11,7 +11,9 @@ from pipeline.stages.rules import NormaliseRule, Split
 from tests import sample
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
-BY_DESK = NormaliseRule(splits={"en": Split("desk", {"sport": "sport", "football": "sport", "7": "seven"})})
+BY_DESK = NormaliseRule(
+    splits={"en": Split("desk", {"sport": "sport", "football": "sport", "7": "seven", "true": "yes"})}
+)
 BY_COUNTRY = NormaliseRule(splits={"en": Split("language", {"en-gb": "gb"})})
 
 
@@ -29,7 +31,8 @@ def story(**fields):
         ("culture", "en"),
         ("", "en"),
         (None, "en"),
-        (True, "en"),
+        (True, "en-yes"),
+        ("Sport".translate({83: 0xFF33}), "en-sport"),
         ({"sport": 1}, "en"),
         ([["sport"]], "en"),
         ([], "en"),

@@ -6,8 +6,19 @@ import pytest
 
 from agents.runtime.producer import Message, PackedProducer
 from pipeline.codec import decode, encode
+from pipeline.config import RULES_OF
 from pipeline.kafka import upgrade
-from pipeline.kafka.changelogs import AheadOfLog, OtherRule, adopt, forget, read_rows, wrong_state
+from pipeline.kafka.changelogs import (
+    NO_RULES,
+    RULE_EVERY,
+    AheadOfLog,
+    OtherRule,
+    adopt,
+    differences,
+    forget,
+    read_rows,
+    wrong_state,
+)
 from pipeline.kafka.topics import changelog
 from pipeline.records import StreamTime
 from pipeline.stages.lifetimes import Expired
@@ -118,6 +129,32 @@ def test_rows_made_by_another_rule_are_refused_until_it_is_adopted(settings):
                 await worker.stories(0)
 
     asyncio.run(run())
+
+
+def test_the_rule_stands_near_the_end_however_many_rows_there_are(settings):
+    make_topics(settings)
+    other = settings.model_copy(update={"threshold": 3})
+
+    async def run():
+        async with Worker(settings) as worker:
+            for number in range(2 * RULE_EVERY):
+                await worker.add(0, f"s{number}")
+        await adopt(other)
+        async with Worker(other) as worker:
+            for number in range(3 * RULE_EVERY):
+                await worker.add(0, f"t{number}")
+        assert not any("rule" in sentence for sentence in await wrong_state(other) if "reset" not in sentence)
+        assert any("NEWSBURST_THRESHOLD=15 (the state has 3)" in sentence for sentence in await wrong_state(settings))
+
+    asyncio.run(run())
+
+
+def test_the_rules_of_an_edition_are_compared_where_either_side_has_any():
+    none, split, old = {"A": "1"}, {"A": "1", f"{RULES_OF}en]": "{}"}, {"A": "1", "NEWSBURST_RULES": "none"}
+    assert differences(none, none) == differences({}, split) == differences(old, none) == []
+    assert differences(none, split) == [(f"{RULES_OF}en]", NO_RULES, "{}")]
+    assert differences(split, none) == [(f"{RULES_OF}en]", "{}", NO_RULES)]
+    assert differences(old, split) == [(f"{RULES_OF}en]", NO_RULES, "{}")]
 
 
 def test_a_state_ahead_of_its_log_is_refused_until_it_is_reset(settings):

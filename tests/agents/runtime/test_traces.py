@@ -87,6 +87,18 @@ def test_a_header_that_names_no_trace_is_as_none(traces, ended, said):
     assert span.parent is None
 
 
+def test_several_headers_name_no_trace(traces, ended):
+    follow(traces, record("news.stories", headers=[(HEADER, SAMPLED), (HEADER, SAMPLED)]), stage="normalise")
+    (span,) = ended.get_finished_spans()
+    assert span.parent is None
+
+
+def test_a_variable_of_opentelemetry_that_is_wrong_is_a_wrong_setting(monkeypatch):
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    with pytest.raises(SettingsError, match="refuses a variable OTEL_"):
+        create_traces(Settings(traces=True))
+
+
 def test_what_is_not_sampled_leaves_no_trace(traces, ended):
     _, assignment, _ = follow(traces, record(headers=[(HEADER, NOT_SAMPLED)]))
     assert assignment.headers == [("tick", b"")]
