@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -91,6 +92,8 @@ async def _crawl(settings: Settings, sources: list[Source], once: bool, private:
         except (AlreadyCrawling, OSError) as error:
             raise click.ClickException(str(error)) from None
         announce(settings, f"{counted(len(sources), 'feed', 'feeds')}.", sys.stderr)
+        if not once:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # supervisors take another code for a failure
         await (crawler.once() if once else crawler.run())
     if crawler.failed == len(sources):
         raise click.ClickException(

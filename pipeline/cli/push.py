@@ -1,6 +1,7 @@
 """`newsburst push`: send events to subscribers."""
 
 import asyncio
+import signal
 import sys
 from contextlib import suppress
 
@@ -24,5 +25,6 @@ def push_command() -> None:
     announce(settings, SAYS_READY, sys.stderr)
     if settings.smtp is None:
         announce(settings, "NEWSBURST_SMTP is not set: mail waits for a `newsburst push` that has it.", sys.stderr)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # supervisors take another code for a failure
     with suppress(KeyboardInterrupt):
         asyncio.run(push(settings))

@@ -10,7 +10,6 @@ from pipeline.config import RULES_OF
 from pipeline.kafka import upgrade
 from pipeline.kafka.changelogs import (
     NO_RULES,
-    RULE_EVERY,
     AheadOfLog,
     OtherRule,
     adopt,
@@ -131,17 +130,19 @@ def test_rows_made_by_another_rule_are_refused_until_it_is_adopted(settings):
     asyncio.run(run())
 
 
-def test_the_rule_stands_near_the_end_however_many_rows_there_are(settings):
+def test_the_rule_stands_near_the_end_however_many_rows_there_are(settings, monkeypatch):
     make_topics(settings)
+    monkeypatch.setattr("agents.runtime.state.RULE_EVERY", 10)
+    monkeypatch.setattr("pipeline.kafka.changelogs.GLANCED_OFFSETS", 20)
     other = settings.model_copy(update={"threshold": 3})
 
     async def run():
         async with Worker(settings) as worker:
-            for number in range(2 * RULE_EVERY):
+            for number in range(25):
                 await worker.add(0, f"s{number}")
         await adopt(other)
         async with Worker(other) as worker:
-            for number in range(3 * RULE_EVERY):
+            for number in range(25):
                 await worker.add(0, f"t{number}")
         assert not any("rule" in sentence for sentence in await wrong_state(other) if "reset" not in sentence)
         assert any("NEWSBURST_THRESHOLD=15 (the state has 3)" in sentence for sentence in await wrong_state(settings))
