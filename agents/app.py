@@ -7,6 +7,7 @@ from typing import Any
 
 import faust
 import structlog
+from aiokafka.errors import KafkaError
 from faust.types import TP
 from mode import CrashingSupervisor
 
@@ -34,6 +35,8 @@ HEARTBEATS = 4
 """Heartbeats in a session: the group takes a worker for dead when none has come."""
 WARM_S = 120.0
 """Seconds that a worker with a standby waits for its states before it joins the group."""
+GLANCE_S = 15.0
+"""Seconds that a worker which starts gives Kafka to tell the rule of the state."""
 RETRY_S = 5.0
 """Seconds after which a worker that waits for the broker looks for it again."""
 
@@ -128,10 +131,19 @@ def create_app(settings: Settings) -> App:
 
 
 async def _may_work(settings: Settings) -> None:
-    """Raises StateError before any record is read: normalise, too, decides by the rule, and asks nobody."""
+    """Raises StateError before any record is read: normalise, too, decides by the rule, and asks nobody.
+
+    Where Kafka cannot tell now, because a broker is lost, the check when a partition is loaded has to do.
+    """
     async with admin(settings):
         pass
-    for sentence in await wrong_state(settings):
+    try:
+        async with asyncio.timeout(GLANCE_S):
+            wrong = await wrong_state(settings)
+    except (KafkaError, TimeoutError) as error:
+        log.warning("the rule of the state cannot be read yet", error=repr(error))
+        return
+    for sentence in wrong:
         raise StateError(sentence)
 
 
