@@ -36,7 +36,7 @@ from pipeline.times import HOUR
 RuleOf = Callable[[str], DetectRule]
 """The rule of each edition."""
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-Hours = Annotated[float, Meta(ge=0.02, le=24 * 365)]
+Hours = Annotated[float, Meta(ge=1 / 60, le=24 * 365)]
 _PART = re.compile(r"[a-z0-9]{1,32}")
 
 
@@ -146,6 +146,7 @@ def _parts(edition: str, split_by: str, parts: Any) -> dict[str, list[str]]:
             raise InvalidRules(f"{where}: name a part by 1 to 32 small letters and digits.")
         if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
             raise InvalidRules(f'{where} = {values!r}: list the values of the field, such as ["Sport", "Football"].')
+        own = set[str]()
         for value in values:
             text = _as_tag(value) if split_by == LANGUAGE else folded(value)
             if not text:
@@ -154,7 +155,8 @@ def _parts(edition: str, split_by: str, parts: Any) -> dict[str, list[str]]:
                 raise InvalidRules(f"{where}: {value!r} is no language tag of {edition}, such as {edition}-GB.")
             if of.setdefault(text, part) != part:
                 raise InvalidRules(f"[{edition}.parts] {value!r} is a value of both {of[text]} and {part}.")
-        found[part] = sorted(text for text, owner in of.items() if owner == part)
+            own.add(text)
+        found[part] = sorted(own)
     return found
 
 
