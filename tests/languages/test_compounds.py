@@ -17,6 +17,12 @@ from pipeline.languages.words import tokenise
         ("de", "brückeneinsturz", ("brücke", "einsturz")),  # the second part is not on the list
         ("de", "bundesverkehrsminister", ("bund", "verkehr", "minister")),
         ("de", "gleinalmtunnel", ("gleinalm", "tunnel")),  # a name first
+        ("de", "zugunglück", ("zug", "unglück")),  # a short part
+        ("de", "großbrand", ("groß", "brand")),  # a part that is a stop word by itself; not "Rand"
+        ("de", "nachbeben", ("nach", "beben")),
+        ("de", "reisende", ("reisende",)),  # "Ende" is an ending here
+        ("de", "kondolieren", ("kondolieren",)),
+        ("de", "messertat", ("messertat",)),  # no "Mess" and something
         ("de", "verletzte", ("verletzte",)),
         ("de", "göttingen", ("göttingen",)),
         ("nl", "regeringsleider", ("regering", "leider")),
