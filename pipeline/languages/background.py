@@ -21,6 +21,8 @@ class Background(NamedTuple):
     holding: dict[str, int]
     capitals: bool = True
     """whether names are written with a capital, and other words are not"""
+    signs: bool = False
+    """whether single signs count as words (see `words`)"""
 
     @property
     def weak(self) -> bool:
@@ -30,6 +32,8 @@ class Background(NamedTuple):
 
 ALIASES = {"nn": "nb", "no": "nb"}
 """Codes of languages whose counts and stop words stand under another."""
+SINGLE_SIGNS = "zh"
+"""The language whose headlines use single signs for longer words, so that each counts as a word, too."""
 WITHOUT_CAPITALS = frozenset(
     "am ar bn de fa gu he hi ja ka km kn ko lo ml mr my ne or pa ps si ta te th ur yi zh".split()  # noqa: SIM905 - one line
 )
@@ -40,8 +44,9 @@ WITHOUT_CAPITALS = frozenset(
 def background(language: str) -> Background:
     """The shipped counts of a language (ISO 639-1); empty where there are none: counts then come from the stream alone."""
     capitals = language not in WITHOUT_CAPITALS
+    signs = language == SINGLE_SIGNS
     path = resources.files(__package__) / "counts" / f"{ALIASES.get(language, language)}.json.gz"
     if not path.is_file():
-        return Background(0, {}, capitals)
+        return Background(0, {}, capitals, signs)
     data = json.loads(gzip.decompress(path.read_bytes()))
-    return Background(data["headlines"], data["holding"], capitals)
+    return Background(data["headlines"], data["holding"], capitals, signs)

@@ -22,7 +22,7 @@ import Stemmer
 from stop_words import LANGUAGE_MAPPING, get_stop_words
 
 from pipeline.languages import compounds, ukrainian
-from pipeline.languages.background import ALIASES, WITHOUT_CAPITALS
+from pipeline.languages.background import ALIASES, SINGLE_SIGNS, WITHOUT_CAPITALS
 
 SNOWBALL = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
@@ -142,7 +142,7 @@ def words(text: str, language: str) -> list[tuple[str, bool]]:
             found.append((run[:MAX_TOKEN_LENGTH], kind is not None))
             continue
         found += [(part, True) for part in _runs(run, 3 if kind == "letters" else 2)]
-        if kind == "signs" and language == "zh" and len(run) > 1:
+        if kind == "signs" and language == SINGLE_SIGNS and len(run) > 1:
             found += [(sign, True) for sign in run]
     return found
 

@@ -51,8 +51,10 @@ class ClusterRule:
     considered: int = 4
     """clusters that get a join score"""
     join_at: float = 0.5
-    weak_join_at: float = 0.4
+    weak_join_at: float = 0.35
     """... in a language of which only a weak background is known"""
+    signs_join_at: float = 0.4
+    """... in one whose single signs count as words (Chinese): those are shared by chance more often"""
     acquainted_at: int = 50
     """while an edition has fewer stories, one shared word that the background holds is not enough to join: it may be common"""
     merge_candidate_at: float = 0.3
@@ -117,12 +119,12 @@ class MatchRule(NamedTuple):
     lead_weight: float
 
 
-def match_rule(rule: ClusterRule, *, weak: bool) -> MatchRule:
-    """The part of a rule by which the kernels match, for a language whose background is weak, or not."""
+def match_rule(rule: ClusterRule, *, weak: bool, signs: bool = False) -> MatchRule:
+    """The part of a rule by which the kernels match, in a language whose background is weak or not, whose single signs count or not."""
     values: dict[str, Any] = {name: getattr(rule, name) for name in MatchRule._fields if hasattr(rule, name)}
     return MatchRule(
         **values,
-        join_from=log_odds(rule.weak_join_at if weak else rule.join_at),
+        join_from=log_odds(rule.signs_join_at if signs else rule.weak_join_at if weak else rule.join_at),
         merge_candidate_from=log_odds(rule.merge_candidate_at),
         merge_from=log_odds(rule.merge_at),
     )

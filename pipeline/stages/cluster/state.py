@@ -111,7 +111,7 @@ class ClusterState:
         """Hold no clusters, in as little memory as that takes: an edition may fall silent for good."""
         known = self.background.holding
         self.window = new_window(
-            match_rule(self.rule, weak=self.background.weak),
+            match_rule(self.rule, weak=self.background.weak, signs=self.background.signs),
             np.array(self.weights.join if self.background.capitals else self.weights.caseless),
             np.array(self.weights.merge),
             self.background.headlines,
