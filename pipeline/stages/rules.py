@@ -120,7 +120,7 @@ class MatchRule(NamedTuple):
 
 
 def match_rule(rule: ClusterRule, *, weak: bool, signs: bool = False) -> MatchRule:
-    """The part of a rule by which the kernels match, in a language whose background is weak or not, whose single signs count or not."""
+    """The part of a rule by which the kernels match, in a language with a weak background, or in one whose single signs count."""
     values: dict[str, Any] = {name: getattr(rule, name) for name in MatchRule._fields if hasattr(rule, name)}
     return MatchRule(
         **values,
