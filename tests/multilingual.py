@@ -150,7 +150,7 @@ def main():
         )
         write(f"| {' | '.join(cells)} |\n")
     write(
-        "\n| language | runs of each | one alert: new edition, ten hours old | headlines in the largest cluster, others |"
+        "\n| language | runs of each kind | one alert: new edition, ten hours old | headlines in the largest cluster, others |"
     )
     write("\n|---|---|---|---|\n")
     by_language = groupby(breaking_events().items(), key=lambda event: event[0][0])
