@@ -103,8 +103,8 @@ def working(folder: Path, plan: Mapping[str, Any]) -> Iterator[Work]:
                 raise CorpusError(
                     f"Another run works in {folder}. Wait for it, or name another folder with --work."
                 ) from None
-            for part in folder.glob("*.part"):
-                part.unlink()
+            for part in folder.glob("*.part"):  # a process of a killed run may be renaming its last
+                part.unlink(missing_ok=True)
             work = Work(folder)
             described = msgspec.json.encode(plan, order="sorted")
             if not work.done(PLAN):

@@ -156,9 +156,10 @@ def test_a_run_that_is_killed_anywhere_goes_on_and_writes_the_same(tmp_path, see
     assert not (tmp_path / "work").exists()
     for name in wanted:
         (tmp_path / name).unlink()
-    choose, kills = random.Random(seed), 0
+    choose, kills, said = random.Random(seed), 0, tmp_path / "stderr.txt"
     while True:
-        process = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+        with said.open("wb") as errors:
+            process = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stderr=errors)
         try:
             process.wait(choose.uniform(0.3, 1) * lasts)
             break
@@ -169,7 +170,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_and_writes_the_same(tmp_path, see
             kills += 1
             _, alive = psutil.wait_procs(children, 10)
             assert not alive
-    assert process.returncode == 0
+    assert process.returncode == 0, said.read_text()
     assert outputs(tmp_path) == wanted
     assert not (tmp_path / "work").exists()
     assert not [*tmp_path.glob("*.part")]
