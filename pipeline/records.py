@@ -111,6 +111,9 @@ class Assignment(Record, frozen=True, kw_only=True):
     duplicate_of: Annotated[str | None, Meta(description="The first story that this one is a near-duplicate of.")] = (
         None
     )
+    tied: Annotated[
+        list[str], Meta(description="Clusters that it might belong to as well, but that are not one with `cluster_id`.")
+    ] = []
     late: Annotated[
         bool,
         Meta(

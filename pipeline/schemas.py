@@ -7,7 +7,7 @@ import msgspec
 
 from pipeline import records
 
-VERSION = "1.0"
+VERSION = "1.1"
 """Of the contract. The second number grows with a field that may be missing, the first with anything that readers must know."""
 WIRE = {
     "story": records.Story,

@@ -59,6 +59,8 @@ class MergeWeights(NamedTuple):
     """of ln(1 + hours between their last stories)"""
     affinity: float
     """of ln of the mean similarity across the two over that within them"""
+    ties: float = 0.0
+    """of ln(1 + earlier stories that might belong to both)"""
 
 
 class RenewWeights(NamedTuple):

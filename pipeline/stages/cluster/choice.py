@@ -1,5 +1,6 @@
 """Choice: what is decided of a story, whatever the profile."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.records import Similar
@@ -14,3 +15,5 @@ class Choice(NamedTuple):
     """the clusters that prove to be one with it"""
     similar: list[Similar]
     duplicate_of: str | None
+    tied: Sequence[str] = ()
+    """the clusters that it might belong to as well, but that are not one with it"""

@@ -41,6 +41,7 @@ from pipeline.stages.cluster.facts import COLUMNS, FIRST, LAST, OPENED, SIZE, SQ
 from pipeline.stages.cluster.join_score import score_joins
 from pipeline.stages.cluster.merge_score import score_merges
 from pipeline.stages.cluster.near_duplicates import first_near_duplicate
+from pipeline.stages.cluster.ties import drop_ties, merge_ties, tie
 from pipeline.stages.rules import MatchRule
 
 
@@ -54,6 +55,8 @@ class Window:
     came: NDArray[np.int64]
     """the stream time at which each story came, by the slot of its item"""
     centroids: Centroids
+    ties: Centroids
+    """how many stories tie two clusters (see `ties`)"""
     facts: Facts
     background: int
     """the documents of the background"""
@@ -101,15 +104,17 @@ def new_window(
     holding: Weights,
 ) -> Window:
     """An empty window; of so many documents of the `background`, so many are `holding` each of the tokens `ids`."""
-    centroids = new_centroids()
-    open_group(centroids)  # BACKGROUND_FREQUENCY
-    open_group(centroids)  # DOCUMENT_FREQUENCY
+    centroids, ties = new_centroids(), new_centroids()
+    for of in (centroids, ties):
+        open_group(of)  # BACKGROUND_FREQUENCY
+        open_group(of)  # DOCUMENT_FREQUENCY
     count_documents(centroids, BACKGROUND_FREQUENCY, ids, holding)
     return Window(
         new_buckets(rule.bands, rule.bucket_capacity, MIN_SLOTS),
         new_items(MIN_SLOTS),
         np.zeros(MIN_SLOTS, np.int64),
         centroids,
+        ties,
         np.zeros((MIN_SLOTS, COLUMNS), np.int64),
         background,
         0,
@@ -167,6 +172,7 @@ def match(
         )
         joining = score_merges(
             window.centroids,
+            window.ties,
             window.facts,
             near[:scored],
             join_features[:scored, -1],
@@ -223,6 +229,7 @@ def _weighed(
 def open_cluster(window: Window, time: int, position: int) -> int:
     """The group of a new cluster, which a story of `time` at a position opens."""
     group = open_group(window.centroids)
+    open_group(window.ties)  # the same number
     if group >= len(window.facts):
         facts = np.zeros((2 * len(window.facts), COLUMNS), np.int64)
         facts[: len(window.facts)] = window.facts
@@ -310,7 +317,14 @@ def absorb_cluster(window: Window, survivor: int, absorbed: int, numbers: Number
     window.spread -= bits(size) + bits(more) - bits(size + more)
     facts[survivor, SIZE] = size + more
     facts[survivor, SQUARE] += merge_groups(window.centroids, survivor, absorbed, DOCUMENT_FREQUENCY)
+    merge_ties(window.ties, survivor, absorbed)
     move(window.items, numbers, window.buckets.oldest, survivor)
+
+
+@kernel
+def tie_clusters(window: Window, left: int, right: int) -> None:
+    """Count a story that might belong to either of two groups."""
+    tie(window.ties, left, right, 1)
 
 
 @kernel
@@ -318,6 +332,7 @@ def drop_cluster(window: Window, group: int) -> None:
     """Forget a group, and the words of its stories."""
     window.spread -= bits(int(window.facts[group, SIZE]))
     drop_group(window.centroids, group, DOCUMENT_FREQUENCY)
+    drop_ties(window.ties, group)
 
 
 @kernel

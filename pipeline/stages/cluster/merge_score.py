@@ -11,6 +11,7 @@ from pipeline.similarity.centroids import Centroids, dot
 from pipeline.similarity.compiled import kernel
 from pipeline.similarity.tfidf import UNIT
 from pipeline.stages.cluster.facts import FIRST, LAST, OPENED, SIZE, SQUARE, Facts
+from pipeline.stages.cluster.ties import ties_between
 from pipeline.stages.features import affinity, inner_similarity, log_hours
 from pipeline.stages.rules import MatchRule
 
@@ -27,6 +28,7 @@ class Extent(NamedTuple):
 @kernel
 def score_merges(
     centroids: Centroids,
+    ties: Centroids,
     facts: Facts,
     near: Numbers,
     scores: NDArray[np.float64],
@@ -67,11 +69,12 @@ def score_merges(
     whole = _extent(facts, joins[0])
     for index in range(1, count):
         other = _extent(facts, joins[index])
-        across = 0
+        across = tied = 0
         for part in range(index):
             if taken[part]:
                 across += dot(centroids, joins[part], joins[index])
-        _compare(whole, other, across, ordered[0], ordered[index], features[index])
+                tied += ties_between(ties, joins[part], joins[index])
+        _compare(whole, other, across, tied, ordered[0], ordered[index], features[index])
         score = 0.0
         for feature in range(len(merge_weights)):
             score += merge_weights[feature] * features[index, feature]
@@ -99,9 +102,18 @@ def _joined(left: Extent, right: Extent, across: int) -> Extent:
 
 @kernel
 def _compare(
-    left: Extent, right: Extent, across: int, best_join: float, other_join: float, features: NDArray[np.float64]
+    left: Extent,
+    right: Extent,
+    across: int,
+    tied: int,
+    best_join: float,
+    other_join: float,
+    features: NDArray[np.float64],
 ) -> None:
-    """Fill in the features of two clusters, in the order of MergeWeights; `across` is the inner product of their sums."""
+    """Fill in the features of two clusters, in the order of MergeWeights.
+
+    `across` is the inner product of their sums, and `tied` how many stories tie them.
+    """
     larger, smaller = (left, right) if left.size >= right.size else (right, left)
     first, last = min(left.first, right.first), max(left.last, right.last)
     long, short = math.sqrt(larger.square), math.sqrt(smaller.square)
@@ -120,3 +132,4 @@ def _compare(
         inner_similarity(larger.square, larger.size),
         inner_similarity(smaller.square, smaller.size),
     )
+    features[11] = math.log1p(tied)

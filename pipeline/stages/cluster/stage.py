@@ -172,6 +172,7 @@ def _assignment(
         weights=dict(zip(tokens, sketch.weights.tolist(), strict=True)),
         similar=choice.similar,
         duplicate_of=choice.duplicate_of,
+        tied=[*choice.tied],
         late=time < state.lifetimes.horizon,
         stream_time=from_micros(state.lifetimes.stream_time),
         body_signature=fingerprint.body_signature,
@@ -194,10 +195,13 @@ def _choose(state: ClusterState, fingerprint: Fingerprint, matched: Match) -> Ch
         _show(state, state.observer, fingerprint.story.id, matched)
     if not len(matched.joins):
         return Choice(None, [], ranked, duplicate_of)
-    joins = zip(matched.joins.tolist(), matched.taken.tolist(), strict=True)
+    joins = [*zip(matched.joins.tolist(), matched.taken.tolist(), strict=True)]
     parts = [in_group[group] for group, taken in joins if taken]
     survivor = min(parts, key=lambda part: (part.first, part.id))
-    return Choice(survivor.id, [part.id for part in parts if part is not survivor], ranked, duplicate_of)
+    merged = [part.id for part in parts if part is not survivor]
+    return Choice(
+        survivor.id, merged, ranked, duplicate_of, [in_group[group].id for group, taken in joins if not taken]
+    )
 
 
 def _in_reach(state: ClusterState, cluster: LiveCluster, time: int) -> bool:

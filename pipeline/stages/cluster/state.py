@@ -27,6 +27,7 @@ from pipeline.stages.cluster.kernels import (
     forget_stories,
     new_window,
     open_cluster,
+    tie_clusters,
 )
 from pipeline.stages.cluster.seen import SeenStory, contents, pack
 from pipeline.stages.lifetimes import Expired, Lifetimes
@@ -164,6 +165,10 @@ def apply(state: ClusterState, row: Assignment, sketch: Sketch, time: int) -> No
         joined = state.open(row.cluster_id, first, row.position, sketch.simhash)
     for absorbed_id in row.merged:
         absorb(state, joined, absorbed_id)
+    for tied_id in row.tied:
+        tied = state.clusters.get(tied_id)
+        if tied is not None:  # else it died, and its rows with it
+            tie_clusters(state.window, joined.group, tied.group)
     joined.first, joined.last = min(joined.first, first), max(joined.last, time)
     joined.position = row.position
     joined.members.append(story.id)

@@ -16,7 +16,7 @@ NOTHING = Background(0, {})
 WORDS = [f"word{n}" for n in range(14)]
 
 
-RULE = ClusterRule(look_back=3 * HOUR, bucket_capacity=3)
+RULE = ClusterRule(look_back=3 * HOUR, bucket_capacity=3, merge_candidate_at=0.01)  # so that stories tie clusters
 
 
 headlines = st.lists(st.sampled_from(WORDS), min_size=0, max_size=6).map(" ".join)
@@ -53,6 +53,17 @@ def held_by(edition, group):
     return {token: held for token, held in found.items() if any(held)}
 
 
+def ties(edition):
+    """How many stories tie each two clusters, as the window holds it."""
+    owners, entries = edition.window.ties.owners, edition.window.ties.entries
+    held = {divmod(int(owners[place]), GROUP): int(entries[place, SUM]) for place in np.flatnonzero(owners >= 0)}
+    return {
+        (edition.in_group[left].id, edition.in_group[right].id): stories
+        for (left, right), stories in held.items()
+        if stories
+    }
+
+
 def facts(edition, living):
     return edition.window.facts[living.group].tolist()
 
@@ -83,4 +94,5 @@ def picture(edition):
     resolve = edition.lifetimes.resolve
     known = {key: known._replace(cluster_id=resolve(known.cluster_id)) for key, known in edition.seen.items()}
     stories = known, edition.revised, edition.retracted, edition.amendments
-    return clusters, stories, edition.lifetimes.survivor, everywhere, edition.lifetimes.stream_time, edition.position
+    counts = everywhere, ties(edition)
+    return clusters, stories, edition.lifetimes.survivor, counts, edition.lifetimes.stream_time, edition.position

@@ -13,12 +13,24 @@ from pipeline.similarity.items import token_ids
 from pipeline.similarity.tfidf import DOCUMENT_FREQUENCY
 from pipeline.stages import features
 from pipeline.stages.cluster import index, join_score, kernels, merge_score, near_duplicates, stage, state
+from pipeline.stages.cluster import ties as ties_kernels
 from pipeline.stages.cluster.restore import restore
 from pipeline.stages.cluster.stage import cluster
 from pipeline.stages.cluster.state import ClusterState, advance
 from pipeline.times import to_micros
 from tests.make import fingerprinted, long_and_short, uncompiled
-from tests.stages.cluster.clustering import NOTHING, RULE, facts, headlines, held_by, keep_rows, picture, run, sums
+from tests.stages.cluster.clustering import (
+    NOTHING,
+    RULE,
+    facts,
+    headlines,
+    held_by,
+    keep_rows,
+    picture,
+    run,
+    sums,
+    ties,
+)
 
 KERNELS = (
     buckets,
@@ -29,6 +41,7 @@ KERNELS = (
     join_score,
     merge_score,
     near_duplicates,
+    ties_kernels,
     kernels,
     state,
     stage,
@@ -99,6 +112,21 @@ def test_sums_are_those_of_the_members(stream):
         for token in words
     }
     assert edition.window.spread == sum(len(rows).bit_length() for rows in members)
+
+
+@given(streams)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300)
+def test_ties_are_those_of_the_rows(stream):
+    edition, kept = ClusterState(NOTHING, RULE), {}
+    run(edition, records(stream), kept)
+    expected, resolve = Counter(), edition.lifetimes.resolve
+    for row in kept.values():
+        joined = resolve(row.cluster_id)
+        for tied in {resolve(cluster_id) for cluster_id in row.tied} & edition.clusters.keys() - {joined}:
+            named = sum(resolve(cluster_id) == tied for cluster_id in row.tied)
+            expected[joined, tied] += named
+            expected[tied, joined] += named
+    assert ties(edition) == expected
 
 
 @given(revised_streams)
