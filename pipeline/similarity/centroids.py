@@ -215,7 +215,7 @@ def dot(centroids: Centroids, left: int, right: int) -> int:
 @kernel
 def merge_groups(centroids: Centroids, into: int, group: int, frequencies: int) -> int:
     """Add one group's sums to another's, and drop it; returns by how much the squared length of the other's sum grew."""
-    _make_room(centroids, _length(centroids.entries, centroids.heads, group))
+    _make_room(centroids, length(centroids, group))
     owners, entries, heads = centroids.owners, centroids.entries, centroids.heads
     new = grown = 0
     entry = heads[group]
@@ -262,10 +262,11 @@ def _free(centroids: Centroids, group: int) -> None:
 
 
 @kernel
-def _length(entries: Entries, heads: Heads, group: int) -> int:
+def length(centroids: Centroids, group: int) -> int:
+    """How many entries a group has, those whose sums are zero among them."""
     count = 0
-    entry = heads[group]
+    entry = centroids.heads[group]
     while entry >= 0:
         count += 1
-        entry = entries[entry, NEXT]
+        entry = centroids.entries[entry, NEXT]
     return count

@@ -33,9 +33,9 @@ def measure(state: ClusterState) -> Size:
 
 @kernel
 def _measure(window: Window) -> tuple[int, int, int]:
-    head, centroids, ties = window.buckets.head, window.centroids, window.ties
+    head = window.buckets.head
     held = head.nbytes + window.buckets.node.nbytes + window.buckets.seen.nbytes + window.items.rows.nbytes
-    held += window.came.nbytes + window.facts.nbytes + centroids.owners.nbytes + centroids.entries.nbytes
-    held += centroids.heads.nbytes + centroids.free.nbytes + ties.owners.nbytes + ties.entries.nbytes
-    held += ties.heads.nbytes + ties.free.nbytes
+    held += window.came.nbytes + window.facts.nbytes
+    for sums in (window.centroids, window.ties):
+        held += sums.owners.nbytes + sums.entries.nbytes + sums.heads.nbytes + sums.free.nbytes
     return held, head.size, int(np.count_nonzero(head != EMPTY))

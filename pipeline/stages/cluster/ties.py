@@ -7,7 +7,7 @@ number that it has in the centroids of the window: both open and drop groups in 
 
 import numpy as np
 
-from pipeline.similarity.centroids import EMPTY, GROUP, NEXT, SUM, Centroids, add, drop_group, place
+from pipeline.similarity.centroids import EMPTY, GROUP, NEXT, SUM, Centroids, add, drop_group, length, place
 from pipeline.similarity.compiled import kernel
 
 NO_GROUP = 0
@@ -32,11 +32,7 @@ def tie(ties: Centroids, left: int, right: int, stories: int) -> None:
 @kernel
 def merge_ties(ties: Centroids, survivor: int, absorbed: int) -> None:
     """Tie what is tied with one group to another, and drop the one."""
-    found = 0
-    entry = ties.heads[absorbed]
-    while entry >= 0:
-        found += 1
-        entry = ties.entries[entry, NEXT]
+    found = length(ties, absorbed)
     others, counts = np.empty((2, found), np.int64)
     entry = ties.heads[absorbed]
     for index in range(found):
