@@ -81,7 +81,7 @@ class Work:
         """Delete all pieces, and the folder if nothing else is in it."""
         for pattern in ("*.npy", "*.npz", "*.json", "*.part", LOCK):
             for path in self.folder.glob(pattern):
-                path.unlink()
+                path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
 
